@@ -1,7 +1,8 @@
 """Switch each level, rule and table of the labels off in turn, and print what that changes.
 
     TRACEMILL_MULTITEACHER=FOLDER TRACEMILL_REAL_TRACES=FOLDER python benchmarks/ablation.py
-        [--tables more.jsonl.gz ...] [--only NAME ...] [--jobs 2] [--out after.json] [--before before.json]
+        [--tables more.jsonl.gz ...] [--only NAME ...] [--draws 40] [--jobs 2]
+        [--out after.json] [--before before.json]
 
 On recorded tables the default rule votes, two families and k = 2, over the same draws of a student and three
 teachers: pairs of all draws, their precision (good of good and bad) and useful share (good of all scored). On
@@ -31,7 +32,6 @@ from typing import Any
 from ablation_switches import SWITCHES
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.evaluate.table.recorded_states import (
     Table,
@@ -72,6 +72,7 @@ class RecordedTable:
     name: str
     table: Table
     rows: dict[str, RecordedState]
+    draws: int = DRAWS
 
     def measure(self, rule: VoteRule, judge: bool) -> Figures:
         """Return pairs, precision and useful share; `judge` finds keys and validity again."""
@@ -79,7 +80,7 @@ class RecordedTable:
         if judge:
             table = replace(table, states=tuple(map(self._judged, table.states)))
         poll, scores = Poll(table), Counter[str]()
-        for draw in draw_students(self.table, DRAWS, 0)[0]:
+        for draw in draw_students(self.table, self.draws, 0)[0]:
             if may_be_asked(table, draw, rule.policy):
                 for pair in poll.pairs(draw, rule):
                     scores[pair.score] += 1
@@ -121,7 +122,7 @@ class RecordedSessions:
                 near = list(self._keys(trace, context))
                 for at, one in enumerate(near):
                     for other in near[at + 1 : at + 1 + NEAR]:
-                        same += is_same_effect(one, other)
+                        same += one.effect == other.effect
                         apart += not (rule.policy.dead_zone and in_ladder_dead_zone(one, other))
         return {"pairs": len(Runs(self.traces).pairs()[0]), "same": same, "apart": apart}
 
@@ -138,7 +139,7 @@ SOURCES: dict[str, Source] = {}
 """What is measured, by name; worker processes inherit it."""
 
 
-def load_sources(tables: list[Path], skip: list[str]) -> None:
+def load_sources(tables: list[Path], skip: list[str], draws: int) -> None:
     """Read every table and every session but those to skip."""
     folder, sessions = Path(_folder("TRACEMILL_MULTITEACHER")), Path(_folder("TRACEMILL_REAL_TRACES"))
     for path in [*(folder / f"{name}.jsonl.gz" for name in TABLES), *tables]:
@@ -146,7 +147,7 @@ def load_sources(tables: list[Path], skip: list[str]) -> None:
         if name in skip:
             continue
         rows = {row.state_id: row for row in iter_recorded_table(path) if isinstance(row, RecordedState)}
-        SOURCES[name] = RecordedTable(name, read_table(path), rows)
+        SOURCES[name] = RecordedTable(name, read_table(path), rows, draws)
     SOURCES["runs"] = RecordedSessions("runs", read_runs(folder / RUNS, "swe_agent").traces, {})
     sources = [each for each in discover([sessions]) if each.dialect is not None]
     traces = tuple(trace for source in sources for trace in ingest_source(source)[0])
@@ -272,6 +273,7 @@ def main() -> None:
     parser.add_argument("--tables", type=Path, nargs="*", default=[])
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--skip", nargs="*", default=[], help="sources that are not measured")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="most draws of a table")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--before", type=Path)
@@ -279,7 +281,7 @@ def main() -> None:
     parse = cache(sql.sql_form.__wrapped__)
     for module, name in everywhere(sql.sql_form):
         setattr(module, name, parse)
-    load_sources(given.tables, given.skip)
+    load_sources(given.tables, given.skip, given.draws)
     rule = product_label_rule(VOTERS[0])
     base = {name: source.measure(rule, False) for name, source in SOURCES.items()}
     kept = json.loads(given.before.read_bytes()) if given.before else {}

@@ -1,14 +1,14 @@
 """Name the switches of `ablation.py`: what each replaces, and by what."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tracemill.agreement.calls.effect import ActionEffect
 from tracemill.agreement.equivalence.ladder import ActionKeys
 from tracemill.harnesses.core.vocabulary import WRITES, Operation
-from tracemill.harnesses.shell.bash_tree import bash_tree_words
 from tracemill.harnesses.shell.operations import CommandEffect, find_command_operation, join_path
+from tracemill.harnesses.shell.parse_line import parse_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,6 @@ def nothing(*_: Any, **__: Any) -> tuple[()]:
     return ()
 
 
-def by_effect_key(one: ActionKeys, other: ActionKeys) -> bool:
-    """Compare effects by their keys alone."""
-    return one.effect == other.effect
-
-
 def by_intent_key(one: ActionKeys, other: ActionKeys) -> bool:
     """Compare intents by their keys alone, so that parts of a batch make pairs."""
     return one.intent == other.intent
@@ -64,17 +59,12 @@ def bare_intent(judged: CommandEffect, *_: Any) -> tuple[str, str | None]:
     return str(judged.operation), judged.target
 
 
-def every_program(commands: Sequence[Any]) -> tuple[Any, ...]:
-    """Return all that a search is piped through."""
-    return tuple(command.argv for command in commands[1:])
-
-
-def whole_line(line: str, cwd: str | None, _: Any) -> tuple[ActionEffect, ...]:
+def whole_line(line: str, cwd: str | None) -> tuple[ActionEffect, ...]:
     """Return a command line as one effect of its words."""
     judged = find_command_operation(line)
     target = join_path(cwd or "", judged.target) if judged.target else None
     wrote = target if target and judged.operation in WRITES else ""
-    key = ("line", cwd, bash_tree_words(line) or line)
+    key = ("line", cwd, parse_command(line) or line)
     intent = ("line", str(judged.operation), target)
     if judged.operation == Operation.FINISH:
         key, intent = ("finish",), ("finish",)
@@ -102,17 +92,11 @@ SWITCHES = (
     _rule("equivalence.ladder.in_ladder_dead_zone", by_intent_key, "dead zone: parts of a batch"),
     _rule("voting.labels.label_tells_apart", no),
     _rule("voting.labels._needs_extra_vote", no),
-    _rule("equivalence.same_effect.is_same_effect", by_effect_key),
     _rule("equivalence.student_action.mark_action_broken", first),
     _rule("equivalence.validity.why_calls_invalid", none),
     _rule("equivalence.validity.why_text_invalid", none),
-    _rule("equivalence.validity.why_action_impossible", none),
-    _rule("equivalence.validity._is_usual", yes, "validity: path never seen"),
-    _rule("equivalence.validity._text_known", yes, "validity: edit text absent"),
-    _rule("world.edit_checks.why_edit_check_fails", none),
     _rule("calls.schemas.why_schema_misfit", none),
     _rule("calls.text_written_calls.has_text_written_call", no),
-    _rule("calls.arguments.coerce_argument", first),
     _rule("calls.arguments._is_redundant", no),
     _rule("calls.arguments._statement_form", raw_statement),
     _rule("calls.canonical._answer_of", none),
@@ -126,9 +110,6 @@ SWITCHES = (
     _rule("shell.pipelines.cuts_pipeline_output", no),
     _rule("shell_effects.command_effects.build_command_effects", whole_line, "all effects of the shell"),
     _rule("shell_effects.command_effects._is_decisive", yes),
-    _rule("shell_effects.command_effects._after_search", every_program),
-    _rule("shell_effects.file_reads.parse_file_read", none),
-    _rule("shell_effects.file_reads.parse_cat_file_reads", nothing),
     _rule("shell_effects.intents.find_shell_intent", bare_intent),
     _rule("shell_effects.searches.parse_search_command", none),
     _rule("shell_effects.searches.parse_find_search", none),
@@ -137,7 +118,5 @@ SWITCHES = (
     _rule("shell_effects.searches.parse_term_search", none),
     _rule("world.action_effects._known", none, "effects of native tools"),
     _rule("world.edit_effects.build_edit_effect", none),
-    _rule("world.edit_effects.build_patch_edit_effects", nothing),
-    _rule("world.edit_effects.join_edit_effects", list),
     _rule("world.replay_context._record_call", none, "texts of files"),
 )

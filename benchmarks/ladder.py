@@ -29,7 +29,7 @@ from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
 from tracemill.harnesses.presentation import present_all
-from tracemill.harnesses.shell.bash_tree import bash_tree_words
+from tracemill.harnesses.shell.parse_line import parse_command
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.message import Action, Message, ToolCall
@@ -100,7 +100,7 @@ def empty_caches() -> None:
 def child(source: str, part: str) -> None:
     """One measurement: prints actions, CPU seconds of the part and of the process."""
     found = actions_of(source)
-    bash_tree_words("(true)")
+    parse_command("true")
     empty_caches()
     gc.collect()
     gc.freeze()

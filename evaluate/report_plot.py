@@ -13,9 +13,6 @@ _WIDE, _HIGH, _EDGE, _PLOT = 960, 520, 60, 380
 _GATE_HIGH = 500
 _WAYS = {
     "random": "#999999",
-    "first_k": "#e69f00",
-    "after_error": "#cc79a7",
-    "entropy_only": "#f0e442",
     "gate, cold": "#d55e00",
     "gate, trained offline": "#0072b2",
     "oracle": "#000000",

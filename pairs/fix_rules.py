@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from tracemill.agreement.world.seen_text import ShownText
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.operations import find_call_operation
 from tracemill.harnesses.shell.operations import CommandEffect
 from tracemill.harnesses.shell.parse_line import parse_command
 from tracemill.pairs.failure_causes import FailureCause
+from tracemill.pairs.shown_text import ShownText
 from tracemill.records.message import ToolCall
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tracemill.agreement.calls.canonical import canonical_key
-from tracemill.agreement.world.seen_text import ShownText
 from tracemill.harnesses.agents.registry import Harness, harness_for
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.operations import find_action_operation
@@ -18,6 +17,7 @@ from tracemill.harnesses.presentation import Presentation, present_context
 from tracemill.harnesses.text_calls import calls_in_text, replace_text_call
 from tracemill.pairs.failure_causes import NOT_CAUSED_BY_CALL, FailureCause, find_failure_cause
 from tracemill.pairs.fix_rules import CallAttempt, is_fix, was_fix_possible
+from tracemill.pairs.shown_text import ShownText
 from tracemill.pairs.step_pair import pair_at
 from tracemill.records.message import Action, ErrorKind, Message, ToolCall
 from tracemill.records.pair import DPOPair

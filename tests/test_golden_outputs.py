@@ -101,7 +101,7 @@ def test_every_verdict_and_both_kinds_of_pair_occur() -> None:
     assert {pair.source for pair in made if pair.label_source == "teachers"} == {*reader_versions()}
     kinds = Counter((pair.label_source, pair.verified) for pair in made)
     assert kinds["hindsight", "lookahead"] >= 10
-    assert kinds["teachers", "lookahead"] >= 4
+    assert kinds["teachers", "lookahead"] >= 3
     assert kinds["teachers", "none"] >= 60
 
 

@@ -1,7 +1,6 @@
-"""Normalise call arguments: drop defaults, coerce values, resolve paths."""
+"""Normalise call arguments: drop defaults, resolve paths."""
 
 import posixpath
-import re
 import shlex
 import unicodedata
 from collections.abc import Mapping
@@ -12,7 +11,6 @@ from tracemill.harnesses.agents.registry import rule_of
 from tracemill.harnesses.core.vocabulary import Operation, ToolRule
 from tracemill.harnesses.operations import action_command_line, action_folder_argument
 from tracemill.harnesses.shell.operations import join_path
-from tracemill.harnesses.shell.patches import read_patch
 from tracemill.harnesses.shell.sql import fold_sql, sql_form
 from tracemill.records.message import ToolCall, ToolSpec, read_arguments
 
@@ -31,10 +29,9 @@ def canonical_arguments(
 ) -> dict[str, Any] | None:
     """Return the arguments that matter, in normal form; None where they are no JSON object.
 
-    By the tool's schema, arguments that are null, optional and empty, or equal to their default are dropped,
-    and numbers and booleans written as text are converted. By the harness's rule for the tool, comments are
-    dropped, paths are joined with `cwd` and command lines are normalised. File texts, code, keys pressed and
-    patterns stay verbatim; other texts are stripped and Unicode is composed (NFC).
+    By the tool's schema, arguments that are null, optional and empty, or equal to their default are dropped.
+    By the harness's rule for the tool, comments are dropped, paths are joined with `cwd` and command lines
+    are normalised. File texts, code, keys pressed and patterns stay verbatim; other texts are stripped.
     """
     given = read_arguments(call.arguments)
     rule = rule_of(harness, call.name)
@@ -45,8 +42,6 @@ def canonical_arguments(
     parameters = tool.parameters if tool is not None else {}
     properties = parameters.get("properties") or {}
     required = parameters.get("required") or ()
-    if rule is not None and rule.reading == "shell":
-        given = _with_folder(given, rule)
     kept: dict[str, Any] = {}
     ignored = rule.ignored if rule is not None else ()
     for name, value in given.items():
@@ -54,7 +49,7 @@ def canonical_arguments(
             continue
         schema = properties.get(name)
         schema = schema if _is_schema(schema) else _ANY
-        value = _value(name, value, schema, rule, cwd)
+        value = _value(name, value, rule, cwd)
         if not _is_redundant(name, value, schema, name in required, rule, cwd):
             kept[name] = value
     return kept
@@ -63,20 +58,6 @@ def canonical_arguments(
 def fold_text(text: str) -> str:
     """Return the text with Unicode composed and every run of whitespace as one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-def coerce_argument(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Return the value converted to its schema's type where nothing is lost, else unchanged."""
-    kind = schema.get("type")
-    if isinstance(value, str) and kind in ("integer", "number"):
-        text = value.strip()
-        if re.fullmatch(r"[+-]?\d{1,15}", text):
-            return int(text)
-        if kind == "number" and re.fullmatch(r"[+-]?\d{1,15}\.\d{1,15}", text):
-            return _whole(float(text))
-    if isinstance(value, str) and kind == "boolean" and value.strip().lower() in ("true", "false"):
-        return value.strip().lower() == "true"
-    return _whole(value) if isinstance(value, float) else value
 
 
 def _is_schema(schema: Any) -> TypeGuard[Mapping[str, Any]]:
@@ -95,27 +76,7 @@ def line_from_arguments(given: Mapping[str, Any], rule: ToolRule) -> str | None:
     return f"cd {shlex.quote(str(folder).strip())} && {line}" if has_folder else line.strip()
 
 
-def _with_folder(given: dict[str, Any], rule: ToolRule) -> dict[str, Any]:
-    folder = action_folder_argument(given, rule)
-    if not folder and isinstance(given.get(rule.target[0]), str):
-        return given
-    line = line_from_arguments(given, rule)
-    if line is None:
-        return given
-    dropped = (folder, *rule.target)
-    rest = {name: value for name, value in given.items() if name not in dropped}
-    return {**rest, rule.target[0]: line}
-
-
-def _whole(value: float) -> float | int:
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
-
-
-def _value(name: str, value: Any, schema: Mapping[str, Any], rule: ToolRule | None, cwd: str | None) -> Any:
-    is_text = isinstance(value, str) and schema.get("type", "string") == "string"
-    if not is_text or not (value.isascii() or is_body(name, rule)):
-        value = coerce_argument(value, schema)
-        value = whole_number_arguments(value) if is_body(name, rule) else compose_argument_value(value)
+def _value(name: str, value: Any, rule: ToolRule | None, cwd: str | None) -> Any:
     if not isinstance(value, str):
         return value
     if rule is not None and name in rule.paths and value.strip():
@@ -125,8 +86,6 @@ def _value(name: str, value: Any, schema: Mapping[str, Any], rule: ToolRule | No
             return _line_form(value, cwd)
         if rule.reading == "sql":
             return _statement_form(value)
-        if rule.reading == "patch":
-            return _patch_form(value.strip(), cwd)
     return value if is_body(name, rule) else value.strip()
 
 
@@ -150,23 +109,6 @@ def patch_from_arguments(call: ToolCall, rule: ToolRule) -> str:
     return next((given[name] for name in rule.target if isinstance(given.get(name), str)), "")
 
 
-def _patch_form(patch: str, cwd: str | None) -> Any:
-    """Return a patch file by file with paths joined to `cwd`; verbatim where unreadable."""
-    files = read_patch(patch)
-    if not files or not all(each.readable for each in files):
-        return patch
-    changes = [
-        [
-            each.kind,
-            join_path(cwd or "", each.path),
-            None if each.moved_to is None else join_path(cwd or "", each.moved_to),
-            [[hunk.anchors, hunk.old, hunk.new, hunk.at_end] for hunk in each.hunks],
-        ]
-        for each in files
-    ]
-    return ["patch", changes]
-
-
 def is_body(name: str, rule: ToolRule | None) -> bool:
     """Return whether every character of an argument counts.
 
@@ -179,26 +121,6 @@ def is_body(name: str, rule: ToolRule | None) -> bool:
         return False
     chooses = rule.reading == "editor" and name == "command"
     return rule.operation in _WITH_BODIES and name not in rule.paths and not chooses
-
-
-def compose_argument_value(value: Any) -> Any:
-    """Return the JSON value with Unicode composed and whole floats as integers."""
-    if isinstance(value, str):
-        return value if value.isascii() else unicodedata.normalize("NFC", value)
-    if isinstance(value, list):
-        return [compose_argument_value(item) for item in value]
-    if isinstance(value, dict):
-        return {key: compose_argument_value(item) for key, item in value.items()}
-    return _whole(value) if isinstance(value, float) else value
-
-
-def whole_number_arguments(value: Any) -> Any:
-    """Return the JSON value with whole floats as integers."""
-    if isinstance(value, list):
-        return [whole_number_arguments(item) for item in value]
-    if isinstance(value, dict):
-        return {key: whole_number_arguments(item) for key, item in value.items()}
-    return _whole(value) if isinstance(value, float) else value
 
 
 def _is_redundant(

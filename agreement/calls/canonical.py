@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from tracemill.agreement.calls.arguments import canonical_arguments, fold_text, whole_number_arguments
+from tracemill.agreement.calls.arguments import canonical_arguments, fold_text
 from tracemill.harnesses.core.schema_builders import clean_schema_name
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.operations import (
@@ -72,16 +72,16 @@ def canonicalize_action(
 
     Finishing, giving up, asking the user and refusing in a text are one class each whatever their wording; an
     answer that is handed in counts. A text that only announces an action is none of them. Calls are compared
-    by tool and normalised arguments: plan notes beside other calls are dropped; the order of neighbouring
-    calls that only read, or of tools that no harness knows, does not count. Unreadable arguments are compared
-    as folded text.
+    by tool and normalised arguments; the order of neighbouring calls that only read, or of tools that no
+    harness knows, does not count. Unreadable arguments are compared as folded text.
     """
     calls = [resolve_operation_tool(call, harness) for call in tool_or_text_calls(action, harness)]
     effects = [find_tool_operation(call, harness) for call in calls]
     operation, target = choose_action_operation(effects, action, harness)
-    counting: list[tuple[ToolCall, dict[str, Any] | None, CommandEffect]] = []
-    for call, effect in _counting(calls, effects):
-        counting.append((call, canonical_arguments(call, _tool(call, tools), cwd, harness), effect))
+    counting = [
+        (call, canonical_arguments(call, _tool(call, tools), cwd, harness), effect)
+        for call, effect in zip(calls, effects, strict=True)
+    ]
     if operation in _ENDS and len(counting) <= 1:
         key = end_key(operation, counting[0][2].target if counting else target)
         answer = _answer_of(counting[0][1]) if counting else None
@@ -115,15 +115,6 @@ def _answer_of(arguments: dict[str, Any] | None) -> str | None:
     )
 
 
-def _counting(
-    calls: Sequence[ToolCall], effects: Sequence[CommandEffect]
-) -> list[tuple[ToolCall, CommandEffect]]:
-    every = list(zip(calls, effects, strict=True))
-    if len(every) == 1:
-        return every
-    return [each for each in every if each[1].operation != Operation.PLAN] or every
-
-
 def order_canonical_keys(keys: Sequence[str], ordered: Sequence[bool]) -> Sequence[str]:
     """Return the keys in order, each run of those whose order does not matter sorted."""
     found: list[str] = []
@@ -155,7 +146,7 @@ def _exact_text(call: ToolCall) -> str:
     parsed = read_arguments(call.arguments)
     if parsed is None:
         return canonical_json(["raw", call.name, call.arguments.strip()])
-    return _json(["parsed", call.name, whole_number_arguments(parsed)])
+    return _json(["parsed", call.name, parsed])
 
 
 def _json(value: Any) -> str:

@@ -15,22 +15,12 @@ _SCRATCH = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class LineRange:
-    """Lines `first` to `last` of a file, from 1 and inclusive; `last` is None where the end is unknown."""
-
-    path: str
-    first: int = 1
-    last: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ActionEffect:
     """One effect of a call; a command line may have several.
 
     `effect` is equal where the result is the same, `intent` where the target is the same; equal effects have
-    equal intents. `paths` are files that must exist, `names` what an SQL statement refers to, `asks` what it
-    asks of them. `decisive` is False where the intent says little, such as which program runs. `setup` marks
-    mere preparation. `span` allows a closer comparison than equality (`same_effect`). `proven`:
+    equal intents. `names` is what an SQL statement refers to, `asks` what it asks of them. `decisive` is
+    False where the intent says little, such as which program runs. `setup` marks mere preparation. `proven`:
     the text of the file afterwards is known. `wrote` is the file that is written, `after` its text as far as
     it is known.
     """
@@ -39,31 +29,13 @@ class ActionEffect:
     effect: tuple[Any, ...]
     intent: tuple[Any, ...]
     mutating: bool = False
-    paths: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     asks: tuple[str, ...] = ()
     decisive: bool = True
     setup: bool = False
-    span: LineRange | None = None
     proven: bool = False
     wrote: str = ""
     after: FileText | None = None
-
-
-def read_effect(path: str, first: int, last: int | None, total: int | None) -> ActionEffect:
-    """Return the effect of reading lines of a file, clipped to its `total` lines where known."""
-    first = max(1, first)
-    if total is not None:
-        last = total if last is None else min(last, total)
-    span = LineRange(path, first, last)
-    return ActionEffect(
-        Operation.READ,
-        ("read", path, first, last),
-        ("read", path),
-        paths=(path,),
-        decisive="$" not in path,
-        span=span,
-    )
 
 
 def list_effect(path: str, flags: str = "") -> ActionEffect:

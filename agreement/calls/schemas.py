@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tracemill.agreement.calls.arguments import coerce_argument
-
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
@@ -24,8 +22,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "null": (type(None),),
 }
-_PLAIN = frozenset({"type", "description", "default", "title", "enum", "examples", "optional", "required"})
-"""Keywords of a property that `_fits` checks itself, or that do not constrain its value."""
 _REASONS = {"additionalProperties": "argument not allowed", "required": "required argument missing"}
 _REASONS |= dict.fromkeys(("type", "enum", "const", "anyOf", "oneOf", "allOf"), "argument of a wrong type")
 
@@ -35,26 +31,8 @@ def why_schema_misfit(arguments: Mapping[str, Any], parameters: Mapping[str, Any
 
     Return None for a schema that cannot be read.
     """
-    required = parameters.get("required")
-    if isinstance(required, list | tuple) and any(name not in arguments for name in required):
-        return "required argument missing"
-    given = parameters.get("properties")
-    properties: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-    if not all(_fits(value, properties.get(name)) for name, value in arguments.items()):
-        return "argument of a wrong type"
-    validator = _validator_of(_Schema(parameters))
-    return None if validator is None else _first_fault(validator, arguments, properties)
-
-
-def _first_fault(
-    validator: "Validator", arguments: Mapping[str, Any], properties: Mapping[str, Any]
-) -> str | None:
-    coerced = {
-        name: coerce_argument(value, properties[name]) if isinstance(properties.get(name), Mapping) else value
-        for name, value in arguments.items()
-    }
     try:
-        fault = next(validator.iter_errors(_without_nulls(coerced)), None)
+        fault = next(_validator_of(_Schema(parameters)).iter_errors(_without_nulls(arguments)), None)
     except Exception:  # a broken schema is no fault of the call
         return None
     return None if fault is None else _REASONS.get(str(fault.validator), "argument out of bounds")
@@ -76,17 +54,10 @@ class _Schema:
 
 
 @lru_cache(maxsize=512)
-def _validator_of(schema: _Schema) -> "Validator | None":
-    """Return the validator for what `_fits` does not check; None where nothing is left."""
-    content = schema.content
-    properties = content.get("properties")
-    parts = list(properties.values()) if isinstance(properties, Mapping) else []
-    plain = all(isinstance(part, Mapping) and part.keys() <= _PLAIN for part in parts)
-    if plain and content.keys() <= _PLAIN | {"properties", "$schema", "strict"}:
-        return None
+def _validator_of(schema: _Schema) -> "Validator":
     from referencing import Registry
 
-    return _lenient()(content, registry=Registry())
+    return _lenient()(schema.content, registry=Registry())
 
 
 @cache
@@ -123,15 +94,6 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _without_nulls(each) for name, each in value.items() if each is not None}
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value
-
-
-def _fits(value: Any, schema: Any) -> bool:
-    if not isinstance(schema, Mapping) or value is None:
-        return True
-    options = schema.get("enum")
-    if options and isinstance(value, str) and value not in options:
-        return False
-    return _is_any(value, schema.get("type"))
 
 
 def _is_any(value: Any, kinds: Any) -> bool:

@@ -1,11 +1,9 @@
 """Find the equivalence level on which the backers of a vote agree."""
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Literal
 
 from tracemill.agreement.equivalence.ladder import ENDING_CLASSES, ActionKeys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 
 AgreementLevel = Literal["exact", "canonical", "effect", "intent", "class"]
 MEANING: Mapping[AgreementLevel, str] = {
@@ -28,6 +26,4 @@ def find_agreement_level(actions: Sequence[ActionKeys]) -> AgreementLevel:
         return "class"
     if len({keys.canonical for keys in actions}) == 1:
         return "canonical"
-    return (
-        "effect" if all(is_same_effect(one, other) for one, other in combinations(actions, 2)) else "intent"
-    )
+    return "effect" if len({keys.effect for keys in actions}) == 1 else "intent"

@@ -4,8 +4,7 @@ Each level has a key; equal keys on one level imply equal keys on all levels aft
 so that votes can be counted again from stored rows.
 """
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,8 +24,6 @@ from tracemill.records.message import Action
 
 Level = Literal["exact", "canonical", "effect", "intent"]
 LEVELS: tuple[Level, ...] = ("exact", "canonical", "effect", "intent")
-_HOME = re.compile(r"""/(?<![\w.~/-]/)(?:(?:home|Users)/[\w.-]+|root)(?=[/'"\s])""")
-"""A user's home folder, replaced by `~`: whose home it is does not matter."""
 _ENDS = frozenset({Operation.FINISH, Operation.ASK})
 ENDING_CLASSES = frozenset(map(str, _ENDS))
 """Classes of actions that end the work or ask the user, which a text may be without a call."""
@@ -64,7 +61,7 @@ def ladder_keys(action: Action, world: EnvironmentState) -> ActionKeys:
     """Return the keys of an action in its environment. Never raise on what a model may emit.
 
     Finishing is one class and asking another, equal on every level from canonical on; with an answer handed
-    in, from intent on. Plan notes beside other calls are dropped. Neighbouring calls that only read, or of
+    in, from intent on. Neighbouring calls that only read, or of
     tools that no harness knows, count in any order; others are a sequence.
     """
     exact = exact_key(action)
@@ -85,7 +82,7 @@ def ladder_keys(action: Action, world: EnvironmentState) -> ActionKeys:
     work = [each for each in done if not each[0].setup] or done
     effect_keys = [repr(effect.effect) for effect in effects]
     work_ordered = [flag and effect.operation != Operation.OTHER for effect, flag in work]
-    intent_keys = [_HOME.sub("~", repr(effect.intent)) for effect, _ in work]
+    intent_keys = [repr(effect.intent) for effect, _ in work]
     action_class = _class_of(work)
     return ActionKeys(
         exact,
@@ -110,7 +107,7 @@ def _single_effect_keys(
         exact,
         canonical,
         f"{action_class}:{digest(effect_key)}",
-        f"{action_class}:{digest(_HOME.sub('~', repr(effect.intent)))}",
+        f"{action_class}:{digest(repr(effect.intent))}",
         action_class,
         (effect,),
         frozenset((effect_key,)),
@@ -133,8 +130,3 @@ def in_ladder_dead_zone(one: ActionKeys, other: ActionKeys) -> bool:
     if one.intent == other.intent:
         return True
     return bool(one.parts and other.parts) and (one.parts <= other.parts or other.parts <= one.parts)
-
-
-def paths_needed_by_ladder(known: ActionKeys) -> Iterable[str]:
-    """Yield the files that must exist for an action."""
-    return (path for effect in known.effects for path in effect.paths)

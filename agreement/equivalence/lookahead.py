@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.agreement.world.world_state import ContextHistory
 from tracemill.records.message import Action, ToolSpec
@@ -41,7 +40,7 @@ def judge_lookahead(
     reading = chosen.reading and student.reading
     missing = {effect.intent for effect in chosen.effects}
     for step in later[:WITHIN]:
-        if failed and not step.failed and is_same_effect(chosen, step.keys):
+        if failed and not step.failed and chosen.effect == step.keys.effect:
             return "confirmed"
         if reading and not failed:
             if not step.keys.reading:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
-from tracemill.agreement.equivalence.validity import why_action_impossible, why_calls_invalid
+from tracemill.agreement.equivalence.validity import why_calls_invalid
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.records.message import Action
 from tracemill.records.trace import TraceState
@@ -22,9 +22,8 @@ def student_action_keys(state: TraceState, world: EnvironmentState) -> ActionKey
 
 
 def mark_action_broken(known: ActionKeys, action: Action, world: EnvironmentState) -> ActionKeys:
-    """Return the keys, `broken` where a call breaks its tool's schema or cannot succeed."""
-    why = why_calls_invalid(action, world.tools) if world.tools else None
-    return replace(known, broken=True) if why or why_action_impossible(action, known, world) else known
+    """Return the keys, `broken` where a call breaks its tool's schema."""
+    return replace(known, broken=True) if world.tools and why_calls_invalid(action, world.tools) else known
 
 
 def _succeeded(state: TraceState) -> bool:

@@ -1,20 +1,12 @@
-"""Check which replies could have been carried out where they were given, and so may vote."""
+"""Check which replies may vote: calls that their tools take, and texts that end the work."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tracemill.agreement.calls.schemas import why_schema_misfit
 from tracemill.agreement.calls.text_written_calls import has_text_written_call
-from tracemill.agreement.equivalence.ladder import ActionKeys, paths_needed_by_ladder
-from tracemill.agreement.files.edits import TextChange, parse_edit_changes, parse_patch_edits
-from tracemill.agreement.files.file_text import FileText
-from tracemill.agreement.world.edit_checks import is_noop_edit, why_edit_check_fails
-from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.registry import harness_for, rule_for
 from tracemill.harnesses.core.schema_builders import clean_schema_name
-from tracemill.harnesses.operations import action_command_line, resolve_operation_tool
-from tracemill.harnesses.shell.quotes import ends_in_quote
 from tracemill.harnesses.text_calls import calls_in_text, tool_or_text_calls
 from tracemill.harnesses.text_intents import find_text_intent
 from tracemill.records.message import Action, ToolCall, ToolSpec
@@ -30,10 +22,6 @@ _WRITTEN_CALL = re.compile(
     r"^[ \t]*(?:<function_calls>|<function=|<invoke |<tool_call>|<\|tool_calls?_begin\|>|\[TOOL_CALLS\])",
     re.MULTILINE,
 )
-_USUAL_NAMES = """pyproject.toml setup.py setup.cfg requirements.txt package.json makefile cargo.toml go.mod
-    pom.xml build.gradle tsconfig.json dockerfile license changelog.md contributing.md claude.md agents.md
-    .gitignore __init__.py conftest.py tox.ini . .."""
-_USUAL = frozenset(_USUAL_NAMES.split())
 _CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
@@ -55,78 +43,6 @@ def why_reply_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: s
     if reason is None and not harness_for(harness).text_ends_run and not _acts(action, tools, harness):
         return "no command"
     return reason
-
-
-def why_action_impossible(action: Action, known: ActionKeys, world: EnvironmentState) -> str | None:
-    """Return why an action could not be carried out here, as a short fixed phrase; None where it could.
-
-    Impossible are a command line that ends inside a quote and an edit that changes nothing; an edit of text
-    that neither the file, as far as it is known, nor anything shown holds, that it holds more often than the
-    tool accepts, or of lines beyond the end; and a file that no message names. The last three are not judged
-    where messages were lost. Patches are matched line by line, whitespace apart.
-    """
-    given = tool_or_text_calls(action, world.harness)
-    if any(_has_open_quote(call, world.harness) for call in given):
-        return "shell line with an open quote"
-    calls = [resolve_operation_tool(call, world.harness) for call in given]
-    if any(is_noop_edit(call, world.harness) for call in calls):
-        return "edit changes nothing"
-    if not world.complete or not world.record.messages:
-        return None
-    files: dict[str, FileText | None] = {}
-    for call in calls:
-        asked, made = call.parsed() or {}, ""
-        changes = parse_edit_changes(asked)
-        for change in _patch_changes(asked) if changes is None else changes:
-            by_lines = changes is None or bool(made)
-            if not (
-                _text_known(change.old, known, world)
-                or (by_lines and _lines_known(change.old, made, known, world))
-            ):
-                return "edit text absent"
-            made += "\n" + change.new
-        if why := why_edit_check_fails(call, world, files):
-            return why
-    unseen = (
-        path for path in paths_needed_by_ladder(known) if not _is_usual(path) and not world.mentions(path)
-    )
-    return "path never seen" if next(unseen, None) is not None else None
-
-
-def _has_open_quote(call: ToolCall, harness: str) -> bool:
-    """Return whether a call gives a shell a line that ends inside a quote.
-
-    Input for a running program is no line.
-    """
-    rule = rule_for(harness_for(harness), call.name)
-    if rule is None or rule.reading != "shell":
-        return False
-    asked = call.parsed() or {}
-    line = action_command_line(asked, rule)
-    return line is not None and str(asked.get("is_input")).lower() != "true" and ends_in_quote(line)
-
-
-def _patch_changes(arguments: Mapping[str, Any]) -> list[TextChange]:
-    patch = next((arguments[name] for name in ("input", "patch") if isinstance(arguments.get(name), str)), "")
-    return [change for kind, _, changes in parse_patch_edits(patch) if kind == "Update" for change in changes]
-
-
-def _lines_known(old: str, made: str, known: ActionKeys, world: EnvironmentState) -> bool:
-    lines = (line.strip() for line in old.split("\n"))
-    return all(line in made or _text_known(line, known, world) for line in lines)
-
-
-def _text_known(old: str, known: ActionKeys, world: EnvironmentState) -> bool:
-    if not old.strip():
-        return True
-    texts = (world.text_of(path) for path in paths_needed_by_ladder(known))
-    return any(text is not None and old in text.text for text in texts) or world.holds(old)
-
-
-def _is_usual(path: str) -> bool:
-    """Return whether a file is one that most projects have; patterns and variables name none."""
-    name = path.rsplit("/", 1)[-1]
-    return name.lower() in _USUAL or name.upper().startswith("README") or any(sign in path for sign in "*$~{")
 
 
 def _acts(action: Action, tools: Sequence[ToolSpec], harness: str) -> bool:

@@ -1,12 +1,9 @@
 """Hold the text of a file as far as it was shown: pieces by line number, and edits of them."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tracemill.agreement.files.edits import TextChange
-from tracemill.agreement.files.hunks import apply_hunks, apply_hunks_in_part, has_place
-from tracemill.harnesses.shell.patches import Hunk
 
 _GAP = "\x00"
 _NUMBERED = re.compile(r"^[ \t]*(\d+)(?:\u2192|\t|:)(.*)$")
@@ -38,21 +35,12 @@ class FileText:
         return len(self.pieces) == 1 and self.pieces[0].first == 1 and self.pieces[0].last == self.total
 
     @property
-    def text(self) -> str:
-        """Return the pieces, joined by a marker where something unknown lies between them."""
-        return f"\n{_GAP}\n".join("\n".join(piece.lines) for piece in self.pieces)
-
-    @property
     def lines(self) -> list[str]:
-        """Return the lines of the text."""
+        """Return the lines of the pieces, with a marker where something unknown lies between them."""
         lines: list[str] = []
         for piece in self.pieces:
             lines += (_GAP, *piece.lines) if lines else piece.lines
         return lines
-
-    def count(self, text: str) -> int:
-        """Return how often a text occurs in what is known, without overlaps."""
-        return sum("\n".join(piece.lines).count(text) for piece in self.pieces) if text else 0
 
     def seen(self, piece: FilePiece, total: int | None) -> "FileText":
         """Return the file with one more piece, joined with those it touches; newer lines win."""
@@ -72,26 +60,14 @@ class FileText:
     def changed(self, changes: tuple[TextChange, ...]) -> "FileText | None":
         """Return the file after changes in order; None where one cannot be made on what is known."""
         state: FileText | None = self
-        hunks = [change.hunk for change in changes if change.hunk is not None]
-        if hunks:
-            state = _patched(self, hunks) if len(hunks) == len(changes) else None
-        else:
-            for change in changes:
-                state = _changed(state, change) if state is not None else None
+        for change in changes:
+            state = _changed(state, change) if state is not None else None
         return state
-
-
-def _may_occur(state: FileText, change: TextChange) -> bool:
-    """Return whether a text may occur in a file as often as the tool requires."""
-    count = state.count(change.old)
-    return count == change.times or (count < change.times and not state.whole)
 
 
 def _changed(state: FileText, change: TextChange) -> FileText | None:
     if change.first is not None:
         return _lines_changed(state, change.first, change)
-    if change.times and not _may_occur(state, change):
-        return None
     pieces, grown, found = [], 0, False
     for piece in state.pieces:
         text = "\n".join(piece.lines)
@@ -107,28 +83,6 @@ def _changed(state: FileText, change: TextChange) -> FileText | None:
             pieces.append(FilePiece(moved, piece.lines) if grown else piece)
     total = None if state.total is None else state.total + grown
     return FileText(tuple(pieces), total) if found else None
-
-
-def _patched(state: FileText, hunks: Sequence[Hunk]) -> FileText | None:
-    if state.whole:
-        lines = apply_hunks(state.pieces[0].lines, hunks)
-        return None if lines is None else FileText((FilePiece(1, lines),), len(lines))
-    given: list[list[Hunk]] = [[] for _ in state.pieces]
-    for hunk in hunks:
-        fits = [
-            place for place, piece in enumerate(state.pieces) if hunk.old and has_place(piece.lines, hunk)
-        ]
-        if len(fits) != 1:
-            return None
-        given[fits[0]].append(hunk)
-    pieces, grown = [], 0
-    for piece, own in zip(state.pieces, given, strict=True):
-        lines = apply_hunks_in_part(piece.lines, own) if own else piece.lines
-        if lines is None:
-            return None
-        pieces.append(FilePiece(piece.first + grown, lines))
-        grown += len(lines) - len(piece.lines)
-    return FileText(tuple(pieces), None if state.total is None else state.total + grown)
 
 
 def _lines_changed(state: FileText, first: int, change: TextChange) -> FileText | None:

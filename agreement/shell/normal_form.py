@@ -1,18 +1,15 @@
 """Normalise command lines: equal where only the spelling differs, never where that is in doubt."""
 
-import posixpath
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from tracemill.harnesses.shell.bash_tree import bash_tree_words
 from tracemill.harnesses.shell.operations import join_path
 from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
 
 _CD_OPERATORS = frozenset({"", "&&", ";"})
 """Operators before and after which a `cd` runs in the shell itself."""
 _MOVES = (("cd",), ("pushd",), ("popd",), ("chdir",))
-_SYSTEM = ("/bin/", "/usr/bin/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +24,8 @@ class PlacedCommand:
 def place_commands(line: str, cwd: str | None) -> tuple[PlacedCommand, ...] | None:
     """Return the commands of a line run in `cwd`, each with its folder; None where it cannot be read.
 
-    `cd X &&` becomes the folder of what follows. Quotes, `--no-pager` and the folder of a system program are
-    removed; the order of words stays. After a `cd` to a place that the line does not name, the folder is that
+    `cd X &&` becomes the folder of what follows. Quotes are removed;
+    the order of words stays. After a `cd` to a place that the line does not name, the folder is that
     `cd`. A line with a subshell counts as unreadable, because a `cd` in it does not reach further.
     """
     commands = parse_command(line)
@@ -42,7 +39,7 @@ def place_commands(line: str, cwd: str | None) -> tuple[PlacedCommand, ...] | No
             continue
         joiner = skipped if skipped is not None and command.joiner == "&&" else command.joiner
         joiner, skipped = joiner if placed else "", None
-        placed.append(PlacedCommand(folder, replace(command, argv=_plain_words(command.argv), joiner=joiner)))
+        placed.append(PlacedCommand(folder, replace(command, joiner=joiner)))
         if command.argv[:1] in _MOVES:
             folder = f"$({' '.join(command.argv)})"
     return tuple(placed) or (PlacedCommand(folder, SimpleCommand(("cd", folder))),)
@@ -52,12 +49,12 @@ def place_commands(line: str, cwd: str | None) -> tuple[PlacedCommand, ...] | No
 def shell_normal_form(line: str, cwd: str | None) -> tuple[Any, ...] | None:
     """Return the normal form of a command line run in `cwd`, as tuples (see `place_commands`).
 
-    For a line with subshells it is the words that the bash grammar finds; None where neither can read it.
+    The folder of a line with subshells is left out; None for a line that cannot be read.
     """
     placed = place_commands(line, cwd)
     if placed is None:
-        words = bash_tree_words(line)
-        return None if words is None else ("words", *words)
+        commands = parse_command(line)
+        return tuple([_parts(command, "") for command in commands]) if commands else None
     home = cwd or ""
     return tuple([_parts(each.command, "" if each.folder == home else each.folder) for each in placed])
 
@@ -70,13 +67,6 @@ def _folder_after(command: SimpleCommand, folder: str) -> str | None:
         return None
     place = command.argv[1]
     return None if set(place) & set("$*?[{`") or place == "-" else join_path(folder, place)
-
-
-def _plain_words(argv: tuple[str, ...]) -> tuple[str, ...]:
-    if not argv:
-        return argv
-    program = posixpath.basename(argv[0]) if argv[0].startswith(_SYSTEM) else argv[0]
-    return (program, *[word for word in argv[1:] if word != "--no-pager"])
 
 
 def _parts(command: SimpleCommand, folder: str) -> tuple[Any, ...]:

@@ -1,8 +1,6 @@
 """Derive the effects of command lines, comparable with those of native tools."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 from tracemill.agreement.calls.arguments import fold_text
@@ -15,13 +13,9 @@ from tracemill.agreement.shell.pipelines import (
     drop_xargs_from_pipeline,
     normal_pipeline,
 )
-from tracemill.agreement.shell_effects.file_reads import (
-    parse_cat_file_reads,
-    parse_file_read,
-)
 from tracemill.agreement.shell_effects.intents import find_shell_intent
 from tracemill.agreement.shell_effects.searches import parse_find_search, parse_search_command
-from tracemill.agreement.shell_effects.test_targets import build_test_effect, selected_tests_through_pipe
+from tracemill.agreement.shell_effects.test_targets import build_test_effect
 from tracemill.harnesses.core.vocabulary import WRITES, Operation
 from tracemill.harnesses.shell.operations import (
     CommandEffect,
@@ -41,13 +35,11 @@ _AFTER_TESTS = (("tail",), ("head",), ("grep",), ("cat",), ("tee",))
 _SPLITS = frozenset({"", ";", "&&"})
 
 
-def build_command_effects(
-    line: str, cwd: str | None, total_of: Callable[[str], int | None]
-) -> tuple[ActionEffect, ...]:
+def build_command_effects(line: str, cwd: str | None) -> tuple[ActionEffect, ...]:
     """Return the effects of a command line run in `cwd`.
 
-    `total_of` gives the number of lines of a file, None where unknown. An unreadable line is one effect of
-    its folded text; one with loops, conditions, alternatives or subshells is one effect of its normal form.
+    An unreadable line is one effect of its folded text; one with loops, conditions, alternatives or subshells
+    is one effect of its normal form.
     """
     placed = place_commands(line, cwd)
     if placed is None:
@@ -55,34 +47,20 @@ def build_command_effects(
     if placed[0].command.argv[:2] in SUBMIT_COMMANDS:
         return (ActionEffect(Operation.FINISH, ("finish",), ("finish",), True),)
     if len(placed) == 1 and (inner := unwrap_operation_line(placed[0].command)) is not None:
-        return build_command_effects(inner, placed[0].folder or None, total_of)
+        return build_command_effects(inner, placed[0].folder or None)
     pipelines = _pipelines(placed)
     if pipelines is None:
         return (_whole(placed, shell_normal_form(line, cwd)),)
     return tuple(
-        _if_succeeded(pipeline, effect)
-        for pipeline in pipelines
-        for effect in _pipeline_effects(pipeline, total_of)
+        _effect_of([each.command for each in pipeline], pipeline[0].folder) for pipeline in pipelines
     )
 
 
-def _if_succeeded(pipeline: Sequence[PlacedCommand], effect: ActionEffect) -> ActionEffect:
-    """Return an effect; a change that needs success before it (`&&`) differs from one that does not."""
-    needs_success = pipeline[0].command.joiner == "&&" and effect.mutating
-    return replace(effect, effect=(*effect.effect, "&&")) if needs_success else effect
-
-
 def _unreadable(line: str, cwd: str | None) -> ActionEffect:
-    form = shell_normal_form(line, cwd)
+    form, judged = shell_normal_form(line, cwd), find_command_operation(line)
     effect = ("raw", fold_text(line)) if form is None else ("line", cwd, form)
-    judged = _judged(fold_text(line) if form is None else " ".join(map(str, form[1:])))
-    return ActionEffect(judged[0], effect, ("line", *judged[1:]), judged[2], decisive=False)
-
-
-@lru_cache(maxsize=1024)
-def _judged(line: str) -> tuple[Operation, str | None, bool]:
-    effect = find_command_operation(line)
-    return effect.operation, effect.target, effect.mutating
+    intent = ("line", judged.target, judged.mutating)
+    return ActionEffect(judged.operation, effect, intent, judged.mutating, decisive=False)
 
 
 def _pipelines(placed: Sequence[PlacedCommand]) -> list[list[PlacedCommand]] | None:
@@ -107,37 +85,22 @@ def _whole(placed: Sequence[PlacedCommand], form: Any) -> ActionEffect:
     return ActionEffect(judged.operation, ("line", form), intent, judged.mutating, decisive=False)
 
 
-def _pipeline_effects(
-    pipeline: Sequence[PlacedCommand], total_of: Callable[[str], int | None]
-) -> tuple[ActionEffect, ...]:
-    command = pipeline[0].command
-    if len(pipeline) == 1 and not _writes(command) and not command.redirects:
-        several = parse_cat_file_reads(command, pipeline[0].folder, total_of)
-        if several:
-            return several
-    return (_effect_of([each.command for each in pipeline], pipeline[0].folder, total_of),)
-
-
-def _effect_of(
-    given: Sequence[SimpleCommand], folder: str, total_of: Callable[[str], int | None]
-) -> ActionEffect:
+def _effect_of(given: Sequence[SimpleCommand], folder: str) -> ActionEffect:
     commands = drop_xargs_from_pipeline(drop_cat_from_pipeline(given))
     reading = not any(map(_writes, commands))
     effects = [(simple_command_operation(command, folder), command) for command in commands]
     changing = len(effects) > 1 and any(effect is not None and effect.mutating for effect, _ in effects[1:])
-    if reading and not changing and not any(map(_discards_output, commands)):
+    if reading and not changing:
+        then = tuple(command.argv for command in commands[1:])
         found = (
-            parse_file_read(commands, folder, total_of)
-            or _list_of(commands, folder)
-            or parse_search_command(
-                unwrap_operation_command(commands[0].argv), folder, _after_search(commands)
-            )
-            or parse_find_search(commands[0].argv, folder, _after_search(commands))
+            _list_of(commands, folder)
+            or parse_search_command(unwrap_operation_command(commands[0].argv), folder, then)
+            or parse_find_search(commands[0].argv, folder, then)
         )
         if found is not None:
             return found
     if _tests(effects) and not any(map(_has_file_io, commands)):
-        return selected_tests_through_pipe(build_test_effect(commands[0].argv, folder), commands)
+        return build_test_effect(commands[0].argv, folder)
     return _other(commands, effects, folder)
 
 
@@ -148,18 +111,6 @@ def _writes(command: SimpleCommand) -> bool:
 def _has_file_io(command: SimpleCommand) -> bool:
     """Return whether a command has a here-document or writes a file."""
     return command.heredoc is not None or (bool(command.redirects) and command.writes_to is not None)
-
-
-def _discards_output(command: SimpleCommand) -> bool:
-    """Return whether the output of a command is discarded."""
-    redirects = command.redirects
-    return bool(redirects) and any(operator.lstrip("1&").startswith(">") for operator, _ in redirects)
-
-
-def _after_search(commands: Sequence[SimpleCommand]) -> tuple[Any, ...]:
-    """Return what the hits of a search are piped through, without mere truncation."""
-    rest = [command.argv for command in commands[1:] if not cuts_pipeline_output(command.argv)]
-    return tuple(rest)
 
 
 _Effects = Sequence[tuple[CommandEffect | None, SimpleCommand]]

@@ -12,7 +12,6 @@ from tracemill.harnesses.shell.parse_line import SimpleCommand
 
 _SUBCOMMAND = re.compile(r" (?!\d)")
 """A word after a program is a subcommand, a number is not."""
-_VERSIONED = re.compile(r"(?:\S*/)?(python|pip)[\d.]*")
 _TARGETED = re.compile(r"^(python|pip|gradle|mvn)(?:[\d.]+|w)(?= )")
 _COMPARING = (("diff",), ("cmp",))
 _OTHER_CHANGES: dict[tuple[str, ...], tuple[str, ...]] = {("mv",): ("moved",)}
@@ -43,20 +42,4 @@ def find_shell_intent(
     if scripted:
         changes = ("changes",) if judged.operation == Operation.VCS and judged.mutating else ()
         return (str(judged.operation), *changes, _TARGETED.sub(r"\1", judged.target or "") or None)
-    return ("run", tuple(_gist(part) for part in parts if not cuts_pipeline_output(part[1])) or tuple(parts))
-
-
-def _gist(part: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a part of a pipeline without details that do not change its intent.
-
-    These are `-type f` of `find`, the version of an interpreter, variables, and where stderr goes.
-    """
-    folder, words, assignments, redirects, heredoc = part
-    if words[:1] == ("find",) and "-type" in words:
-        at = words.index("-type")
-        words = words if words[at + 1 : at + 2] != ("f",) else words[:at] + words[at + 2 :]
-    if words and (found := _VERSIONED.fullmatch(words[0])):
-        words = (found[1], *words[1:])
-    if redirects:
-        redirects = tuple([each for each in redirects if each != ("2>&", "1") and each[1] != "/dev/null"])
-    return folder, words, () if words else assignments, redirects, heredoc
+    return ("run", tuple(part for part in parts if not cuts_pipeline_output(part[1])) or tuple(parts))

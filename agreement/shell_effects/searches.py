@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from tracemill.agreement.calls.effect import ActionEffect, build_search_effect
 from tracemill.agreement.shell.pipelines import parse_pipeline_find
 from tracemill.harnesses.shell.operations import join_path
 
-GREPS = {"grep": "basic", "egrep": "extended", "fgrep": "fixed", "rg": "extended", "zgrep": "basic"}
+GREPS = {"grep": "", "egrep": "E", "fgrep": "F", "rg": "E", "zgrep": ""}
+"""Programs that search texts, and the option that their kind of pattern is one of `grep`."""
 _GREP_VALUES = {
     "-e",
     "--regexp",
@@ -35,7 +35,7 @@ _FILES = {
     "-t": "type ",
 }
 _FILES["--type"] = "type "
-_COUNTED = {letter: letter for letter in "ilcvwoLxqzUuS"}
+_COUNTED = {letter: letter for letter in "EFPilcvwoLxqzUuS"}
 _VALUED = {"rg": "dEfjMrT"}
 """Letters with a value that changes what is found; of grep "dDf"."""
 _LONG = {"--ignore-case": "i", "--files-with-matches": "l", "--count": "c", "--invert-match": "v"}
@@ -62,24 +62,19 @@ _PATTERNS = ("pattern", "query", "regex", "Query")
 _NAME_PATTERNS = ("pattern", "glob_pattern", "file_pattern", "query", "file_name")
 _PLACES = ("path", "dir_path", "directory", "dir", "folder", "target_directory", "SearchPath")
 _IN_FILES = ("glob", "include", "file_pattern", "include_pattern", "includePattern")
-_SHOWN = """output_mode multiline -i -n -A -B -C context before after head_limit offset limit max_results
-    context_lines total_max_matches max_matches_per_file"""
-_UNDERSTOOD = frozenset((*_NATIVE, *_PATTERNS, *_PLACES, *_IN_FILES, "type", *_SHOWN.split()))
-"""Arguments of native searches that are read here, or only change what is shown around hits."""
 _LAYOUT = re.compile(r"--(?:color|line-number|no-h)")
 _LETTERS = re.compile(r"-[A-Za-z]+")
 _AROUND = re.compile(r"-[ABCm]?\d+")
 _TEST = re.compile(r"-[a-z]")
-_SWAPPED = re.compile(r"\\?[|(){}+?]")
 
 
 def parse_search_command(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> ActionEffect | None:
     """Return the search that a command is; None where it is none, or has unknown options."""
     program = words[0].rsplit("/", 1)[-1] if words else ""
     if program in GREPS:
-        return _grep(list(words[1:]), GREPS[program], folder, then, _VALUED.get(program, "dDf"))
+        return _grep(list(words[1:]), folder, then, _VALUED.get(program, "dDf"), GREPS[program])
     if program == "git" and words[1:2] == ("grep",):
-        return _grep(list(words[2:]), "basic", folder, then, "fO")
+        return _grep(list(words[2:]), folder, then, "fO")
     return _find(list(words[1:]), folder, then) if program == "find" else None
 
 
@@ -113,7 +108,7 @@ def parse_term_search(
     here = opened if name == "search_file" else cwd or "."
     scope = join_path(cwd or "", place) if isinstance(place, str) else here
     counts = frozenset("lc" if name == "search_dir" else ())
-    return build_search_effect("text", _extended(term, "basic"), (scope,), counts) if scope else None
+    return build_search_effect("text", term, (scope,), counts) if scope else None
 
 
 def parse_native_search(arguments: Mapping[str, Any], cwd: str | None) -> ActionEffect | None:
@@ -122,7 +117,7 @@ def parse_native_search(arguments: Mapping[str, Any], cwd: str | None) -> Action
     if pattern is None:
         return None
     scope = _first_text(arguments, _PLACES) or cwd or "."
-    options = {"i"} if arguments.get("-i") else set()
+    options = {"E", "i"} if arguments.get("-i") else {"E"}
     for name, prefix in (*((each, "") for each in _IN_FILES), ("type", "type ")):
         if isinstance(arguments.get(name), str):
             options.add(f"in {prefix}{_name(arguments[name])}")
@@ -132,8 +127,7 @@ def parse_native_search(arguments: Mapping[str, Any], cwd: str | None) -> Action
         options.add("l" if mode == "files_with_matches" else "c")
     if arguments.get("multiline"):
         options.add("multiline")
-    effect = build_search_effect("text", pattern, (scope,), frozenset(options))
-    return _with_rest(effect, arguments, _UNDERSTOOD)
+    return build_search_effect("text", pattern, (scope,), frozenset(options))
 
 
 def parse_name_search(arguments: Mapping[str, Any], cwd: str | None) -> ActionEffect | None:
@@ -143,16 +137,7 @@ def parse_name_search(arguments: Mapping[str, Any], cwd: str | None) -> ActionEf
     if pattern is None:
         return None
     options = frozenset(f"{name} {arguments[name]}" for name in _NATIVE if arguments.get(name))
-    effect = build_search_effect("name", _name(pattern), (scope,), options)
-    return _with_rest(effect, arguments, _UNDERSTOOD.union(_NAME_PATTERNS))
-
-
-def _with_rest(
-    effect: ActionEffect, arguments: Mapping[str, Any], understood: frozenset[str]
-) -> ActionEffect:
-    """Return the search with its remaining options in the effect; the intent stays the same."""
-    rest = sorted((name, str(value)) for name, value in arguments.items() if name not in understood)
-    return replace(effect, effect=(*effect.effect, tuple(rest))) if rest else effect
+    return build_search_effect("name", _name(pattern), (scope,), options)
 
 
 def _first_text(arguments: Mapping[str, Any], names: Sequence[str]) -> str | None:
@@ -164,11 +149,11 @@ def _name(pattern: str) -> str:
 
 
 def _grep(
-    words: list[str], dialect: str, folder: str, then: tuple[Any, ...], valued: str
+    words: list[str], folder: str, then: tuple[Any, ...], valued: str, kind: str = ""
 ) -> ActionEffect | None:
     patterns: list[str] = []
     operands: list[str] = []
-    options: set[str] = set()
+    options = set(kind)
     while words:
         word = words.pop(0)
         name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
@@ -189,7 +174,6 @@ def _grep(
                 return None
             if word[-1] in "ABCm" and words and words[0].isdigit():
                 words.pop(0)
-            dialect = "extended" if "E" in word or "P" in word else "fixed" if "F" in word else dialect
             options |= {_COUNTED[letter] for letter in word[1:] if letter in _COUNTED}
         elif word not in _CONTEXT and not _AROUND.fullmatch(word):
             operands.append(word)
@@ -200,18 +184,9 @@ def _grep(
     if "S" in options and all(each == each.lower() for each in patterns):
         options.add("i")
     options.discard("S")
-    pattern = "|".join(_extended(each, dialect) for each in patterns)
+    pattern = "|".join(patterns)
     scope = tuple(sorted(join_path(folder or ".", each) for each in operands or ["."]))
     return build_search_effect("text", pattern, scope, frozenset(options), *then)
-
-
-def _extended(pattern: str, dialect: str) -> str:
-    """Return the pattern as an extended regular expression."""
-    if dialect == "fixed":
-        return re.escape(pattern)
-    if dialect == "extended":
-        return pattern
-    return _SWAPPED.sub(lambda found: found[0][1:] if found[0].startswith("\\") else "\\" + found[0], pattern)
 
 
 def _find(words: list[str], folder: str, then: tuple[Any, ...]) -> ActionEffect | None:

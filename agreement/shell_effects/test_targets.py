@@ -1,14 +1,11 @@
 """Derive what a test run selects: files, node ids and expressions."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from tracemill.agreement.calls.effect import ActionEffect
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.shell.operations import join_path, unwrap_operation_command
-from tracemill.harnesses.shell.parse_line import SimpleCommand
 from tracemill.harnesses.shell.program_tables import RUNNERS
 
 _OUTPUT_OPTIONS = re.compile(
@@ -18,7 +15,6 @@ _OUTPUT_OPTIONS = re.compile(
 _WITH_VALUE = frozenset({"-k", "-m", "-run", "--run", "-t", "--filter", "-Dtest", "-pl", "-count"})
 _PACKAGE = ("-p", "--package")
 _NAMED = re.compile(r"(?!/usr/bin/|/bin/)[\w.~/-]*/|python(?!3?$)")
-_NO_LINES = re.compile(r"-?0+")
 _PYTHON = re.compile(r"python[\d.]*")
 _SAME_RUNNER = {"py.test": "pytest", "gradlew": "gradle", "mvnw": "mvn"}
 _PATH = re.compile(r"[\w./@+-]+(?:::[\w:.\[\]-]+)?")
@@ -55,22 +51,3 @@ def build_test_effect(argv: tuple[str, ...], folder: str) -> ActionEffect:
     named = any("/" in name or "." in name for name in files)
     intent = ("test", runner, tuple(sorted(files))) if named else ("test", runner, folder, chosen)
     return ActionEffect(Operation.RUN_TEST, ("test", runner, folder, chosen, *environment), intent, True)
-
-
-def selected_tests_through_pipe(effect: ActionEffect, commands: Sequence[SimpleCommand]) -> ActionEffect:
-    """Return a test run, the first command of a pipeline, with what changes its output.
-
-    That is variables, redirects to files, and filters or truncation to nothing. Truncation to some lines does
-    not count.
-    """
-    redirects = (each for command in commands for each in command.redirects)
-    changes: list[Any] = [each for each in redirects if each[0][:1] != "<" and each != ("2>&", "1")]
-    changes += [command.assignments for command in commands if command.assignments]
-    changes += [command.argv for command in commands[1:] if not _shows_some(command.argv)]
-    return replace(effect, effect=(*effect.effect, tuple(changes))) if changes else effect
-
-
-def _shows_some(argv: tuple[str, ...]) -> bool:
-    return argv[:1] not in (("grep",), ("tee",)) and not (
-        argv[0] in ("head", "tail") and any(map(_NO_LINES.fullmatch, argv))
-    )

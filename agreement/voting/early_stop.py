@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.equivalence.student_action import student_action_keys
 from tracemill.agreement.voting.labels import ValidVote
 from tracemill.agreement.voting.outcome_bounds import bounds_ensure_pair, bounds_exclude_pair
@@ -53,17 +52,15 @@ def why_stop_early(
     """
     if stop == "off":
         return ""
-    if stop == "tiered" and votes and all(_is_student_action(vote.keys, student, policy) for vote in votes):
+    if (
+        stop == "tiered"
+        and votes
+        and all(vote.keys.at(policy.level) == student.at(policy.level) for vote in votes)
+    ):
         return AGREED
     if bounds_exclude_pair(votes, student, waiting, policy):
         return HOPELESS
     return CERTAIN if bounds_ensure_pair(votes, student, waiting, policy) else ""
-
-
-def _is_student_action(known: ActionKeys, student: ActionKeys, policy: Policy) -> bool:
-    if policy.level == "effect":
-        return is_same_effect(known, student)
-    return known.at(policy.level) == student.at(policy.level)
 
 
 def early_stop_batch_size(
@@ -170,7 +167,7 @@ class EarlyStopper:
         place = (step_id, reply.teacher, reply.sample)
         if place not in self._seen:
             world, _ = self._student(step_id)
+            invalid = why_no_vote(reply, world.tools, self._states[step_id][0], self._policy)
             known = ladder_keys(reply.action or Action(), world)
-            invalid = why_no_vote(reply, known, world, self._states[step_id][0], self._policy)
             self._seen[place] = None if invalid else vote_of_reply(reply, known)
         return self._seen[place]

@@ -1,13 +1,12 @@
 """Turn the votes at a step into a label."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tracemill.agreement.calls.canonical import EMPTY_KEY
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone
-from tracemill.agreement.equivalence.same_effect import name_same_effects
 from tracemill.agreement.voting.policy import Policy
 from tracemill.harnesses.core.vocabulary import WRITES
 
@@ -83,7 +82,7 @@ def label_of(votes: Sequence[ValidVote], student: ActionKeys, policy: Policy) ->
         return VoteLabel("agrees_with_student", lead.backers)
     if len({votes[place].family for place in lead.backers}) < policy.min_families:
         return VoteLabel("one_family", lead.backers)
-    chosen = _medoid(votes, lead.backers)
+    chosen = _shortest(votes, lead.backers)
     verdict = _judge(votes[chosen].keys, student, lead, policy)
     return VoteLabel(verdict, lead.backers, chosen if verdict == "pair" else None)
 
@@ -95,26 +94,20 @@ def is_label_half_bare(keys: ActionKeys, student: ActionKeys, policy: Policy) ->
 
 def _leading(votes: Sequence[ValidVote], student: ActionKeys, policy: Policy) -> _Lead | None:
     """Return the leading action at the policy's level, else by intent where that is enough."""
-    names = name_labelled_actions([*(vote.keys for vote in votes), student], policy)
-    backers = _most_frequent(names[:-1], range(len(votes)))
+    own = student.at(policy.level)
+    names = [vote.keys.at(policy.level) for vote in votes]
+    backers = _most_frequent(names, range(len(votes)))
     if backers and len(backers) >= policy.threshold:
-        return _Lead(backers, names[backers[0]] == names[-1])
+        return _Lead(backers, names[backers[0]] == own)
     by_intent = [
         place for place, vote in enumerate(votes) if label_agrees_by_intent(vote.keys, student, policy)
     ]
     named = _most_frequent([votes[place].keys.intent for place in by_intent], by_intent)
     if named and len(named) >= policy.threshold:
-        others = Counter(name for place, name in enumerate(names[:-1]) if place not in named)
+        others = Counter(name for place, name in enumerate(names) if place not in named)
         if len(named) > max(others.values(), default=0):
             return _Lead(named, False)
-    return _Lead(backers, names[backers[0]] == names[-1]) if backers else None
-
-
-def name_labelled_actions(actions: Sequence[ActionKeys], policy: Policy) -> list[str]:
-    """Return a name for each action at the policy's level; equal names are one action."""
-    if policy.level == "effect":
-        return name_same_effects(actions)
-    return [keys.at(policy.level) for keys in actions]
+    return _Lead(backers, names[backers[0]] == own) if backers else None
 
 
 def label_agrees_by_intent(keys: ActionKeys, student: ActionKeys, policy: Policy) -> bool:
@@ -178,18 +171,11 @@ def is_proven(keys: ActionKeys) -> bool:
     return all(effect.proven for effect in keys.effects if effect.mutating)
 
 
-def _medoid(votes: Sequence[ValidVote], backers: Sequence[int]) -> int:
-    """Return the index of the vote most like the other backers; of equals the shortest."""
-    levels: tuple[Callable[[ActionKeys], str], ...] = (
-        lambda keys: keys.effect,
-        lambda keys: keys.canonical,
-        lambda keys: keys.exact,
-    )
-    counts = [Counter(level(votes[place].keys) for place in backers) for level in levels]
+def _shortest(votes: Sequence[ValidVote], backers: Sequence[int]) -> int:
+    """Return the index of the shortest vote that is no guess."""
 
-    def sort_key(place: int) -> tuple[bool, int, int, str, str]:
+    def sort_key(place: int) -> tuple[bool, int, str, str]:
         vote = votes[place]
-        similarity = sum(count[level(vote.keys)] for count, level in zip(counts, levels, strict=True))
-        return (vote.keys.guess, -similarity, vote.length, vote.keys.exact, vote.teacher)
+        return (vote.keys.guess, vote.length, vote.keys.exact, vote.teacher)
 
     return min(backers, key=sort_key)

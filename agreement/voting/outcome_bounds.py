@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from tracemill.agreement.calls.canonical import EMPTY_KEY
 from tracemill.agreement.equivalence.ladder import ENDING_CLASSES, ActionKeys, in_ladder_dead_zone
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.voting.labels import (
     ValidVote,
     VoteLabel,
@@ -81,27 +80,11 @@ def _never_in_pair(keys: ActionKeys, student: ActionKeys, policy: Policy) -> boo
     asks = policy.grounded and any(effect.asks for effect in (*keys.effects, *student.effects))
     if keys.intent == student.intent:
         return not asks or not (by_intent or label_tells_apart(keys, student, policy))
-    one_key = policy.level in ("exact", "canonical") or (
-        policy.level == "effect" and not _has_similar_effects(keys)
-    )
-    return one_key and not by_intent and in_ladder_dead_zone(keys, student)
-
-
-def _has_similar_effects(keys: ActionKeys) -> bool:
-    """Return whether actions of another effect may be alike (line ranges)."""
-    return len(keys.effects) == 1 and keys.effects[0].span is not None
-
-
-def _may_be_alike(one: ActionKeys, other: ActionKeys, policy: Policy) -> bool:
-    return (
-        is_same_effect(one, other)
-        if policy.level == "effect"
-        else one.at(policy.level) == other.at(policy.level)
-    )
+    return policy.level != "intent" and not by_intent and in_ladder_dead_zone(keys, student)
 
 
 def _may_share_group(one: ActionKeys, other: ActionKeys, student: ActionKeys, policy: Policy) -> bool:
-    if _may_be_alike(one, other, policy):
+    if one.at(policy.level) == other.at(policy.level):
         return True
     agree = label_agrees_by_intent(one, student, policy) and label_agrees_by_intent(other, student, policy)
     return agree and one.intent == other.intent
@@ -136,27 +119,17 @@ def _fixed_by_key(
     votes: Sequence[ValidVote], label: VoteLabel, student: ActionKeys, waiting: int, policy: Policy
 ) -> bool:
     """Return whether the backers have one key and no other action can draw level."""
-    lead = votes[label.backers[0]].keys
     if len({votes[place].keys.at(policy.level) for place in label.backers}) > 1:
         return False
-    if policy.level == "effect" and is_same_effect(lead, student):
-        return False
-    if policy.dead_zone and _may_be_part_of_student(lead, student, policy):
-        return False
+    if policy.dead_zone and policy.level == "intent" and student.parts:
+        return False  # a part of the student's action may represent the group
     rest = [vote.keys for place, vote in enumerate(votes) if place not in label.backers]
     return _largest(rest, policy) + waiting < len(label.backers)
 
 
-def _may_be_part_of_student(lead: ActionKeys, student: ActionKeys, policy: Policy) -> bool:
-    """Return whether a part of the student's action may represent the group."""
-    if policy.level == "intent":
-        return bool(student.parts)
-    return policy.level == "effect" and _has_similar_effects(lead) and len(student.parts) > 1
-
-
 def _largest(rest: Sequence[ActionKeys], policy: Policy) -> int:
-    """Return the most of these votes that can ever have one name."""
-    return max((sum(_may_be_alike(one, other, policy) for other in rest) for one in rest), default=0)
+    """Return the most of these votes that have one key."""
+    return max(Counter(keys.at(policy.level) for keys in rest).values(), default=0)
 
 
 def _fixed_by_intent(

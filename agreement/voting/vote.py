@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from tracemill.agreement.equivalence.agreement_level import AgreementLevel, find_agreement_level
 from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
 from tracemill.agreement.equivalence.student_action import student_action_keys
-from tracemill.agreement.equivalence.validity import why_action_impossible, why_reply_invalid
+from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.voting.labels import (
     AGREED_VERDICTS,
     ValidVote,
     Verdict,
     label_of,
-    name_labelled_actions,
 )
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.replay_context import environment_at
@@ -23,7 +22,7 @@ from tracemill.records.pair import Vote
 from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import TraceState
 
-VOTE_VERSION = 3
+VOTE_VERSION = 4
 """Raise it when the same replies at a step give another verdict."""
 
 
@@ -73,10 +72,9 @@ def tally_votes(
     families = tuple(sorted({ballot.reply.family for ballot in backers}))
     chosen = counted[label.chosen].reply if label.chosen is not None else None
     agreeing = {id(ballot) for ballot in backers} if label.verdict in AGREED_VERDICTS else set()
-    named = _action_names(ballots, student, policy)
+    own = student.at(policy.level)
     votes = tuple(
-        _vote(ballot, name, id(ballot) in agreeing, state)
-        for ballot, name in zip(ballots, named, strict=True)
+        _vote(ballot, ballot.keys.at(policy.level), own, id(ballot) in agreeing, state) for ballot in ballots
     )
     level = find_agreement_level([ballot.keys for ballot in backers]) if backers else None
     return VoteResult(label.verdict, chosen, votes, len(backers), families, level)
@@ -96,7 +94,7 @@ def _ballots(
     voted: set[str] = set()
     for reply in sorted(replies, key=lambda r: (r.teacher, r.sample, r.request_key)):
         known = ladder_keys(reply.action or Action(), world)
-        reason = why_no_vote(reply, known, world, state, policy)
+        reason = why_no_vote(reply, world.tools, state, policy)
         if not reason and reply.teacher in voted:
             reason = "another sample votes"
         counted = not reason
@@ -106,15 +104,9 @@ def _ballots(
     return ballots
 
 
-def why_no_vote(
-    reply: TeacherReply, known: ActionKeys, world: EnvironmentState, state: TraceState, policy: Policy
-) -> str:
-    """Return why a reply is not a valid vote, "" where it is.
-
-    `known` holds the equivalence keys of its action.
-    """
-    reason = why_reply_invalid(reply, world.tools, state.trace.harness)
-    reason = reason or why_action_impossible(reply.action or Action(), known, world)
+def why_no_vote(reply: TeacherReply, tools: tuple[ToolSpec, ...], state: TraceState, policy: Policy) -> str:
+    """Return why a reply is not a valid vote, "" where it is."""
+    reason = why_reply_invalid(reply, tools, state.trace.harness)
     if not reason and policy.exclude_student_family and _is_kin(reply, state):
         return "family of the student"
     return reason or ""
@@ -124,17 +116,7 @@ def _is_kin(reply: TeacherReply, state: TraceState) -> bool:
     return reply.family != UNKNOWN and reply.family == state.step.family
 
 
-def _action_names(ballots: Sequence[_Ballot], student: ActionKeys, policy: Policy) -> list[str]:
-    """Return the name of each ballot's action among the counted ones."""
-    counted = [ballot.keys for ballot in ballots if ballot.counted]
-    *names, own = name_labelled_actions([*counted, student], policy)
-    found = dict(zip((keys.at(policy.level) for keys in counted), names, strict=True))
-    found[student.at(policy.level)] = own
-    action_names = [found.get(key, key) for key in (ballot.keys.at(policy.level) for ballot in ballots)]
-    return ["student" if name == own else name for name in action_names]
-
-
-def _vote(ballot: _Ballot, name: str, agrees: bool, state: TraceState) -> Vote:
+def _vote(ballot: _Ballot, key: str, own: str, agrees: bool, state: TraceState) -> Vote:
     reply = ballot.reply
     reason = ballot.reason
     if ballot.counted and state.step.family == UNKNOWN:
@@ -145,7 +127,7 @@ def _vote(ballot: _Ballot, name: str, agrees: bool, state: TraceState) -> Vote:
         sample=reply.sample,
         counted=ballot.counted,
         reason=reason,
-        key="" if reply.action is None else name,
+        key="" if reply.action is None else "student" if key == own else key,
         operation="" if reply.action is None else ballot.keys.action_class,
         agrees=agrees,
         cost_usd=reply.cost_usd,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tracemill.agreement.calls.arguments import fold_text, line_from_arguments, patch_from_arguments
 from tracemill.agreement.calls.canonical import end_key
-from tracemill.agreement.calls.effect import ActionEffect, create_intent, is_scratch, list_effect, read_effect
+from tracemill.agreement.calls.effect import ActionEffect, create_intent, list_effect
 from tracemill.agreement.files.edits import TEXTS, parse_edit_changes
 from tracemill.agreement.shell_effects.command_effects import build_command_effects
 from tracemill.agreement.shell_effects.searches import (
@@ -20,7 +20,6 @@ from tracemill.agreement.world.edit_effects import (
     build_edit_effect,
     build_patch_edit_effects,
     build_removal_edit_effects,
-    join_edit_effects,
     write_effect,
 )
 from tracemill.agreement.world.world_state import EnvironmentState
@@ -38,8 +37,6 @@ _SAME_TOOL |= {"TaskOutput": "BashOutput", "AgentOutputTool": "BashOutput"}
 """Tools of other versions that do the same to a background task."""
 _LISTED_BY = frozenset({"command", "view_range", "dir_path", "directory", "dir", "folder", *PATHS})
 _CREATED_BY = frozenset({"command", *PATHS, *TEXTS})
-_READ_BY = frozenset({"command", "view_range", "offset", "limit", *PATHS})
-_RANGES = (("start_line", "end_line"), ("startLine", "endLine"))
 Counted = tuple[ToolCall, dict[str, Any] | None, CommandEffect]
 """A call, its normalised arguments (None where they are no object), and what it does."""
 
@@ -63,11 +60,7 @@ def action_call_effects(
         rule.reading == "shell"
         and (line := line_from_arguments(read_arguments(call.arguments) or {}, rule)) is not None
     ):
-        rest = {key: value for key, value in arguments.items() if key != rule.target[0]}
-        effects = build_command_effects(line, world.cwd, world.total_of)
-        return _with_options(
-            tuple([_as_edit_of_known(effect, world) if effect.wrote else effect for effect in effects]), rest
-        )
+        return build_command_effects(line, world.cwd)
     if rule.reading == "sql":
         return (_sql(arguments, rule),)
     if rule.reading == "patch":
@@ -84,9 +77,8 @@ def list_action_effects(counting: Sequence[Counted], world: EnvironmentState) ->
     """Return the effects of an action's calls, each after the calls before it."""
     if len(counting) == 1:
         call, arguments, command = counting[0]
-        done = [(effect, command.mutating) for effect in action_call_effects(call, arguments, command, world)]
-        return join_edit_effects(done) if len(done) > 1 else done
-    done = []
+        return [(effect, command.mutating) for effect in action_call_effects(call, arguments, command, world)]
+    done: list[Done] = []
     changed: EnvironmentState | None = None
     for call, arguments, command in counting:
         there = changed or world
@@ -94,26 +86,7 @@ def list_action_effects(counting: Sequence[Counted], world: EnvironmentState) ->
         done += [(effect, command.mutating) for effect in effects]
         if command.mutating:
             changed = apply_edit_effects(there, effects)
-    return join_edit_effects(done)
-
-
-def _as_edit_of_known(effect: ActionEffect, world: EnvironmentState) -> ActionEffect:
-    """Return a command's write to a file whose text was shown as an edit of that file."""
-    if (
-        effect.operation != Operation.CREATE
-        or is_scratch(effect.wrote)
-        or world.text_of(effect.wrote) is None
-    ):
-        return effect
-    return replace(effect, operation=Operation.EDIT, intent=("edit", effect.wrote))
-
-
-def _with_options(effects: tuple[ActionEffect, ...], rest: Mapping[str, Any]) -> tuple[ActionEffect, ...]:
-    """Return the effects of a shell call with further arguments, such as background execution."""
-    if not rest:
-        return effects
-    options = canonical_json(dict(rest))
-    return tuple(replace(effect, effect=(*effect.effect, options), span=None) for effect in effects)
+    return done
 
 
 def _raw(call: ToolCall, rule: ToolRule | None) -> tuple[ActionEffect, ...]:
@@ -168,8 +141,6 @@ def _names_place(arguments: Mapping[str, Any], rule: ToolRule) -> bool:
 def _on_file(
     operation: Operation, path: str, arguments: Mapping[str, Any], world: EnvironmentState
 ) -> ActionEffect | None:
-    if operation == Operation.READ:
-        return _read(arguments, path, world)
     if operation == Operation.LIST:
         rest = {key: value for key, value in arguments.items() if key not in _LISTED_BY}
         return list_effect(path, canonical_json(rest) if rest else "")
@@ -196,15 +167,9 @@ def _plain(
     full = ("call", name, canonical_json(arguments))
     if command.operation not in WRITES:
         return ActionEffect(command.operation, full, intent, command.mutating, decisive=target is not None)
-    changed = command.operation == Operation.EDIT and any(
-        c.old.strip() for c in parse_edit_changes(arguments) or ()
-    )
-    paths = (target,) if rule.paths and target and changed else ()
     wrote = target if target and rule.paths else ""
     decisive = target is not None
-    return ActionEffect(
-        command.operation, full, intent, command.mutating, paths, decisive=decisive, wrote=wrote
-    )
+    return ActionEffect(command.operation, full, intent, command.mutating, decisive=decisive, wrote=wrote)
 
 
 def _path(arguments: Mapping[str, Any], rule: ToolRule, world: EnvironmentState) -> str | None:
@@ -213,27 +178,6 @@ def _path(arguments: Mapping[str, Any], rule: ToolRule, world: EnvironmentState)
         if name in rule.paths and isinstance(value, str) and value:
             return join_path(world.cwd or "", value)
     return world.open_file if rule.default_target else None
-
-
-def _read(arguments: Mapping[str, Any], path: str, world: EnvironmentState) -> ActionEffect | None:
-    total = world.total_of(path)
-    lines = arguments.get("view_range")
-    if isinstance(lines, list) and len(lines) == 2 and all(isinstance(each, int) for each in lines):
-        if lines[0] < 1:
-            return None
-        return read_effect(path, lines[0], None if lines[1] < 0 else lines[1], total)
-    rest = arguments.keys() - _READ_BY
-    for names in _RANGES if rest else ():
-        first, last = (arguments.get(name) for name in names)
-        if rest == set(names) and isinstance(first, int) and isinstance(last, int) and 1 <= first <= last:
-            return read_effect(path, first, last, total)
-    if rest:
-        return None
-    offset, limit = arguments.get("offset"), arguments.get("limit")
-    if isinstance(offset, int) or isinstance(limit, int):
-        first = offset if isinstance(offset, int) else 1
-        return read_effect(path, first, first + limit - 1 if isinstance(limit, int) else None, total)
-    return read_effect(path, 1, None, total)
 
 
 def _create(arguments: Mapping[str, Any], path: str, world: EnvironmentState) -> ActionEffect:

@@ -1,11 +1,11 @@
 """Describe writes, edits and removals of files by the text they leave, where it is known."""
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tracemill.agreement.calls.effect import ActionEffect, create_intent, is_scratch
-from tracemill.agreement.files.edits import TextChange, edits_from_hunks, fold_edited_lines, is_code
+from tracemill.agreement.files.edits import TextChange
 from tracemill.agreement.files.file_text import FilePiece, FileText
 from tracemill.agreement.shell_effects.command_effects import build_command_effects
 from tracemill.agreement.world.world_state import EnvironmentState
@@ -49,7 +49,6 @@ def _edited(path: str, after: FileText) -> ActionEffect:
         ("edit", path, _digest(path, after)),
         ("edit", path),
         True,
-        (path,),
         proven=True,
         wrote=path,
         after=after,
@@ -57,12 +56,12 @@ def _edited(path: str, after: FileText) -> ActionEffect:
 
 
 def _digest(path: str, text: FileText) -> str:
-    return digest(fold_edited_lines(text.lines, is_code(path)))
+    return digest("\n".join(text.lines).strip("\n"))
 
 
 def build_removal_edit_effects(path: str, world: EnvironmentState) -> tuple[ActionEffect, ...]:
     """Return the effects of removing a file, the same as `rm`."""
-    return build_command_effects(f"rm {shlex.quote(path)}", world.cwd, world.total_of)
+    return build_command_effects(f"rm {shlex.quote(path)}", world.cwd)
 
 
 def build_patch_edit_effects(patch: str, world: EnvironmentState) -> tuple[ActionEffect, ...]:
@@ -81,61 +80,16 @@ def apply_edit_effects(world: EnvironmentState, effects: Iterable[ActionEffect])
     return replace(world, after={**world.after, **written}) if written else world
 
 
-def join_edit_effects(done: Sequence[Done]) -> list[Done]:
-    """Merge neighbouring writes of one file into one effect of its final text.
-
-    Writes of several files come in the order of their names.
-    """
-    if all(effect.after is None for effect, _ in done):
-        return list(done)
-    found: list[Done] = []
-    run: dict[str, Done] = {}
-    for effect, flag in done:
-        if effect.after is None:
-            found += [run[path] for path in sorted(run)]
-            run.clear()
-            found.append((effect, flag))
-        else:
-            before = run.get(effect.wrote)
-            run[effect.wrote] = (effect if before is None else _merge(before[0], effect), flag)
-    return [*found, *(run[path] for path in sorted(run))]
-
-
-def _merge(first: ActionEffect, last: ActionEffect) -> ActionEffect:
-    effect = (first.effect[0], *last.effect[1:])
-    return replace(last, operation=first.operation, effect=effect, intent=first.intent, paths=first.paths)
-
-
 def _patched(each: FilePatch, patch: str, world: EnvironmentState) -> tuple[ActionEffect, ...]:
     path = join_path(world.cwd or "", each.path)
     if not each.readable:
         key = ("patch", path, digest(patch.strip()))
-        return (ActionEffect(Operation.EDIT, key, ("edit", path), True, (path,), wrote=path),)
+        return (ActionEffect(Operation.EDIT, key, ("edit", path), True, wrote=path),)
     if each.kind == "Add":
         return (write_effect(path, "\n".join(each.hunks[0].new), world),)
     if each.kind == "Delete":
-        return tuple(
-            replace(effect, paths=(path,), wrote=path)
-            for effect in build_removal_edit_effects(each.path, world)
-        )
-    proven = build_edit_effect(path, edits_from_hunks(each.hunks), world) if each.hunks else None
-    if each.moved_to is not None:
-        return (_moved(each, path, proven, world),)
-    return (
-        proven
-        or ActionEffect(Operation.EDIT, _hunks_key(each, path), ("edit", path), True, (path,), wrote=path),
-    )
-
-
-def _moved(each: FilePatch, path: str, proven: ActionEffect | None, world: EnvironmentState) -> ActionEffect:
-    key = proven.effect if proven is not None else _hunks_key(each, path)
-    effect = ("moved", path, join_path(world.cwd or "", each.moved_to or ""), key)
-    is_proven = proven is not None
-    return ActionEffect(
-        Operation.EDIT, effect, ("edit", path, "moved"), True, (path,), proven=is_proven, wrote=path
-    )
-
-
-def _hunks_key(each: FilePatch, path: str) -> tuple[object, ...]:
+        return tuple(replace(effect, wrote=path) for effect in build_removal_edit_effects(each.path, world))
     hunks = tuple((hunk.anchors, hunk.old, hunk.new, hunk.at_end) for hunk in each.hunks)
-    return ("patch", path, hunks)
+    moved = () if each.moved_to is None else ("moved", join_path(world.cwd or "", each.moved_to))
+    key, intent = ("patch", path, hunks, *moved), ("edit", path, *moved[:1])
+    return (ActionEffect(Operation.EDIT, key, intent, True, wrote=path),)

@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tracemill.agreement.calls.arguments import line_from_arguments, patch_from_arguments
-from tracemill.agreement.files.edits import TEXTS, edits_from_hunks, parse_edit_changes
+from tracemill.agreement.files.edits import TEXTS, parse_edit_changes
 from tracemill.agreement.files.file_text import FilePiece, parse_numbered_file_text
 from tracemill.agreement.shell_effects.command_effects import build_command_effects
-from tracemill.agreement.world.seen_text import ShownText
 from tracemill.agreement.world.world_state import ContextHistory, EnvironmentState
 from tracemill.harnesses.agents.registry import harness_for, rule_for
 from tracemill.harnesses.core.vocabulary import Operation, ToolRule
@@ -19,24 +18,14 @@ from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, TraceState
 
 _WINDOW = re.compile(r"\[File: (.+?) \((\d+) lines? total\)\]")
-_CUT_OFF = re.compile(r"truncated|<response clipped>|\[\.\.\.\]|observation cut", re.IGNORECASE)
 _REWRITES_ALL = re.compile(
     r"\bgit\s+(?:checkout|stash|reset|restore|apply|pull|merge|rebase|switch)\b|\bpatch\b"
-)
-_SHELL_HEAD = re.compile(
-    r"\A(?:(?:Chunk ID|Exit code|Wall time|Process exited|Original token count|Total output lines)[^\n]*\n)+"
-    r"Output:\n"
-)
-"""Lines that Codex puts before the output of a command."""
-_LONGEST_READ = 2000
-_PART_OF = frozenset(
-    ("offset", "limit", "view_range", "line_number", "start_line", "end_line", "startLine", "endLine")
 )
 
 
 def replay_context(context: Context, harness: str) -> ContextHistory:
     """Return the history of a context, in one pass over its messages."""
-    record = ContextHistory(context.messages, shown=ShownText(context.messages))
+    record = ContextHistory(context.messages)
     cwds = {step.cut: step.cwd for step in context.steps}
     for number, message in enumerate(context.messages):
         if message.role == "assistant":
@@ -60,7 +49,6 @@ def environment_at(
         tools,
         record or replay_context(state.context, harness),
         state.step.cut,
-        state.fidelity.context == "complete",
     )
 
 
@@ -93,7 +81,7 @@ def _record_call(
     if rule is None:
         return
     if rule.reading == "shell":
-        _record_shell(record, line_from_arguments(call.parsed() or {}, rule) or "", at, text, cwd)
+        _record_shell(record, line_from_arguments(call.parsed() or {}, rule) or "", at, cwd)
     elif rule.reading == "patch":
         _record_patch(record, patch_from_arguments(call, rule), at, cwd)
     else:
@@ -129,21 +117,14 @@ def _record_file(
         events.append((at, None, parse_edit_changes(given) or (), None))
         _record_piece(record, path, at, parse_numbered_file_text(text), None)
     elif operation == Operation.READ:
-        asked = _PART_OF.intersection(given)
-        piece = parse_numbered_file_text(text)
-        whole = piece is not None and piece.first == 1 and not asked and not _CUT_OFF.search(text)
-        long = piece is not None and len(piece.lines) >= _LONGEST_READ
-        _record_piece(
-            record, path, at, piece, piece.last if piece is not None and whole and not long else None
-        )
+        _record_piece(record, path, at, parse_numbered_file_text(text), None)
 
 
 def _record_patch(record: ContextHistory, patch: str, at: int, cwd: str | None) -> None:
     for each in read_patch(patch):
         path = join_path(cwd or "", each.path)
         events = record.files.setdefault(path, [])
-        stays = each.kind == "Update" and each.readable and each.moved_to is None
-        events.append((at, None, edits_from_hunks(each.hunks) if stays else (), None))
+        events.append((at, None, (), None))
         if each.kind == "Add" and each.readable:
             lines = each.hunks[0].new
             _record_piece(record, path, at, FilePiece(1, lines), len(lines))
@@ -158,24 +139,11 @@ def _record_piece(
         record.files.setdefault(path, []).append((at, piece, (), total))
 
 
-def _record_shell(record: ContextHistory, line: str, at: int, text: str, cwd: str | None) -> None:
+def _record_shell(record: ContextHistory, line: str, at: int, cwd: str | None) -> None:
     if _REWRITES_ALL.search(line):
         for events in record.files.values():
             events.append((at, None, (), None))
         return
-    effects = build_command_effects(line, cwd, lambda path: None)
-    for effect in effects:
+    for effect in build_command_effects(line, cwd):
         if effect.wrote:
             record.files.setdefault(effect.wrote, []).append((at, None, (), None))
-    work = [effect for effect in effects if not effect.setup]
-    span = work[0].span if len(work) == 1 else None
-    if span is None or _CUT_OFF.search(text):
-        return
-    text = _SHELL_HEAD.sub("", text)
-    piece = parse_numbered_file_text(text)
-    lines = tuple(text.rstrip("\n").split("\n"))
-    shown = (
-        piece if piece is not None and len(piece.lines) >= len(lines) - 1 else FilePiece(span.first, lines)
-    )
-    whole = span.first == 1 and span.last is None
-    _record_piece(record, span.path, at, shown, shown.last if whole else None)

@@ -1,4 +1,4 @@
-"""Hold what is known at a step: working folder, file texts, names mentioned, tool schemas.
+"""Hold what is known at a step: working folder, file texts, words shown, tool schemas.
 
 A context is replayed once. Every message leaves its events under its own number, so that all environments of
 a context share one history and T steps cost O(T).
@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 
 from tracemill.agreement.files.edits import TextChange
 from tracemill.agreement.files.file_text import FilePiece, FileText
-from tracemill.agreement.world.seen_text import ShownText
 from tracemill.records.message import Message, ToolSpec
 
-_WORD = re.compile(r"[A-Za-z0-9_.\-]+")
 _PART = re.compile(r"[a-z0-9]+")
 _ENDING = re.compile(r"(?:ies|es|s|y|e)$")
 
@@ -29,16 +27,9 @@ class ContextHistory:
     messages: Sequence[Message] = ()
     files: dict[str, list[Event]] = field(default_factory=dict)
     opened: list[tuple[int, str]] = field(default_factory=list)
-    shown: ShownText = field(default_factory=lambda: ShownText(()))
-    _words: dict[str, int] = field(default_factory=dict)
     _stems: dict[str, int] = field(default_factory=dict)
     _counted: int = 0
     _replayed: dict[str, tuple[int, FileText | None]] = field(default_factory=dict)
-
-    def first_shown(self, word: str) -> int | None:
-        """Return the number of the first message with the word, None where none has it."""
-        self._count()
-        return self._words.get(word)
 
     def stem_shown(self, stem: str) -> int | None:
         """Return the number of the first message with a word of that stem, in lower case."""
@@ -68,12 +59,8 @@ class ContextHistory:
         self._counted = len(self.messages)
 
     def _add(self, text: str, number: int) -> None:
-        for word in set(_WORD.findall(text)):
-            name = word.strip(".")
-            if name not in self._words:
-                self._words[name] = number
-                for part in _PART.findall(name.lower()):
-                    self._stems.setdefault(_ENDING.sub("", part), number)
+        for part in set(_PART.findall(text.lower())):
+            self._stems.setdefault(_ENDING.sub("", part), number)
 
 
 def _after(state: FileText | None, event: Event) -> FileText | None:
@@ -87,8 +74,8 @@ def _after(state: FileText | None, event: Event) -> FileText | None:
 class EnvironmentState:
     """What is known before one step.
 
-    `record` is the context's history, of which the first `cut` messages count. `complete` is False where more
-    may have been shown than is recorded. `after` has files that earlier calls of the same action changed.
+    `record` is the context's history, of which the first `cut` messages count. `after` has files that
+    earlier calls of the same action changed.
     """
 
     harness: str = ""
@@ -96,7 +83,6 @@ class EnvironmentState:
     tools: tuple[ToolSpec, ...] = ()
     record: ContextHistory = field(default_factory=ContextHistory, compare=False)
     cut: int = 0
-    complete: bool = True
     after: Mapping[str, FileText | None] = field(default_factory=dict)
 
     def text_of(self, path: str) -> FileText | None:
@@ -105,22 +91,11 @@ class EnvironmentState:
             return self.after[path]
         return self.record.text_of(path, self.cut)
 
-    def total_of(self, path: str) -> int | None:
-        """Return the number of lines of a file, None where unknown."""
-        known = self.text_of(path)
-        return known.total if known is not None else None
-
     @property
     def open_file(self) -> str | None:
         """Return the open file, in harnesses that have one."""
         at = bisect_left(self.record.opened, self.cut, key=lambda each: each[0])
         return self.record.opened[at - 1][1] if at else None
-
-    def mentions(self, path: str) -> bool:
-        """Return whether each word of the path's file name was shown, or it has none."""
-        words = (word.strip(".") for word in _WORD.findall(path.rstrip("/").rsplit("/", 1)[-1]))
-        shown = (self.record.first_shown(word) for word in words if word)
-        return all(first is not None and first < self.cut for first in shown)
 
     def knows(self, names: Iterable[str]) -> bool:
         """Return whether every part of every name was shown, endings apart.
@@ -129,7 +104,3 @@ class EnvironmentState:
         """
         stems = (_ENDING.sub("", part) for name in names for part in _PART.findall(name.lower()))
         return all((first := self.record.stem_shown(stem)) is not None and first < self.cut for stem in stems)
-
-    def holds(self, text: str) -> bool:
-        """Return whether a text was shown, as lines of a file would be."""
-        return self.record.shown.holds(text, self.cut)

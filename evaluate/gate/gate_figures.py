@@ -26,7 +26,7 @@ from tracemill.teachers.core.teacher_settings import GatePolicy
 from tracemill.teachers.gate.features import GateStepFacts
 from tracemill.teachers.gate.pair_model import PairModel
 
-BASELINES: tuple[GatePolicy, ...] = ("all", "random", "first_k", "after_error", "entropy_only")
+BASELINES: tuple[GatePolicy, ...] = ("all", "random")
 COLD, OFFLINE, ORACLE = "gate, cold", "gate, trained offline", "oracle"
 FEWEST = 5
 """Least counted pairs of a draw on each half of the tasks."""
@@ -82,14 +82,12 @@ def gate_figures(draws: Sequence[GateDraw], seeds: int, samples: int = 200) -> d
     These are the recall of correct pairs by share of the USD, its area, the share of the area between random
     and oracle, and the share of the USD at 90 and 95 % recall, for baselines, a cold gate, one trained
     offline on the other half of the tasks, and the oracle. For the gate also the error of its estimated
-    totals. Baselines without data are left out.
+    totals.
     """
     out: dict[str, Any] = {"draws": len(draws), "seeds": seeds, "shares": list(SHARES)}
     if not draws or not seeds:
         return out | {"ways": {}}
-    has_entropy = any(step.facts.entropy is not None for draw in draws for step in draw.steps)
-    named: dict[str, GatePolicy] = {name: name for name in BASELINES if has_entropy or name != "entropy_only"}
-    curves = {name: _curves(draws, policy, seeds) for name, policy in named.items()}
+    curves = {str(policy): _curves(draws, policy, seeds) for policy in BASELINES}
     curves[COLD] = _curves(draws, "voi", seeds)
     curves[OFFLINE] = _curves(draws, "voi", seeds, offline=True)
     curves[ORACLE] = [oracle_gate_scores(draw.steps) for draw in draws for _ in range(seeds)]

@@ -6,7 +6,6 @@ from itertools import combinations
 from typing import Any
 
 from tracemill.agreement.equivalence.ladder import ActionKeys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.evaluate.table.recorded_states import Table
 from tracemill.records.families import UNKNOWN
 
@@ -14,7 +13,7 @@ NOT_KNOWN = "family not known"
 LEVELS: Mapping[str, Callable[[ActionKeys, ActionKeys], bool]] = {
     "exact": lambda one, other: one.exact == other.exact,
     "canonical": lambda one, other: one.canonical == other.canonical,
-    "effect": is_same_effect,
+    "effect": lambda one, other: one.effect == other.effect,
     "intent": lambda one, other: one.intent == other.intent,
     "class": lambda one, other: one.action_class == other.action_class,
 }

@@ -11,7 +11,7 @@ import orjson
 from tracemill.agreement.calls.arguments import fold_text
 from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
 from tracemill.agreement.equivalence.student_action import mark_action_broken
-from tracemill.agreement.equivalence.validity import why_action_impossible, why_reply_invalid
+from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.voting.vote import vote_of_reply
 from tracemill.agreement.world.replay_context import replay_context
 from tracemill.agreement.world.world_state import EnvironmentState
@@ -264,8 +264,7 @@ def judge_recorded_reply(reply: TeacherReply, world: EnvironmentState) -> tuple[
     action = reply.action or Action()
     known = mark_action_broken(ladder_keys(action, world), action, world)
     tools = world.tools or tuple(_spec(call) for call in action.tool_calls)
-    reason = why_reply_invalid(reply, tools, world.harness) or why_action_impossible(action, known, world)
-    return known, reason or ""
+    return known, why_reply_invalid(reply, tools, world.harness) or ""
 
 
 def _spec(call: ToolCall) -> ToolSpec:

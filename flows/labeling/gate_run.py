@@ -8,18 +8,16 @@ from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.gate_weights import GateExperience, keep_weights
 from tracemill.records.identity import canonical_json, digest
 from tracemill.records.pair import StepVotes
-from tracemill.records.reply import Decision, TeacherReply
-from tracemill.records.storage.table_rows import replies_from_table
+from tracemill.records.reply import Decision
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.gate.baselines import baseline_scores
 from tracemill.teachers.gate.budget_pacing import Pacer, paced_choice_share, paced_explored_share
-from tracemill.teachers.gate.features import GateStepFacts, SecondOpinion, build_step_features
+from tracemill.teachers.gate.features import GateStepFacts, build_step_features
 from tracemill.teachers.gate.gate_decisions import GATE_VERSION, GateChoice, coin
 from tracemill.teachers.gate.pair_model import PairModel
 from tracemill.teachers.gate.pair_value import ValuedStep, score_pair_values
-from tracemill.teachers.gate.second_reply import read_second_reply
 from tracemill.teachers.gate.step_costs import (
     PricedTeacher,
     step_call_costs_usd,
@@ -150,25 +148,13 @@ class Gate:
         keep_weights(self._work, self.belief)
 
     def _facts(self, shown: "Sequence[ShownTrace]") -> dict[str, GateStepFacts]:
-        seconds = self._seconds([item.trace.trace_id for item in shown])
         return {
             step.step_id: step
             for item in shown
             for step in build_step_features(
-                item.trace, {at: given.tools for at, given in item.presentations.items()}, seconds
+                item.trace, {at: given.tools for at, given in item.presentations.items()}
             )
         }
-
-    def _seconds(self, trace_ids: Sequence[str]) -> dict[str, SecondOpinion]:
-        name = self.settings.gate.second
-        if name is None:
-            return {}
-        found: dict[str, TeacherReply] = {}
-        for table in self._work.current("replies", frozenset(trace_ids)):
-            for reply in replies_from_table(table):
-                if reply.teacher == name and reply.sample == 0:
-                    found[reply.step_id] = reply
-        return {step_id: read_second_reply(reply) for step_id, reply in found.items()}
 
     def _shares(self) -> list[PricedTeacher]:
         """Return the teachers with how often each is asked at a step, cheapest first."""

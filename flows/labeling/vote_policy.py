@@ -9,7 +9,7 @@ from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.voting.vote import VOTE_VERSION
 from tracemill.flows.admission.stage_versions import versions_text
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.records.errors import ConfigError, WorkspaceError
+from tracemill.records.errors import WorkspaceError
 from tracemill.records.families import UNKNOWN
 from tracemill.records.identity import StepId, canonical_json, digest
 from tracemill.records.reply import Decision
@@ -77,8 +77,7 @@ def build_stopper_for(shown: Iterable["ShownTrace"], policy: Policy, stop: Stop)
 def check_vote(settings: RunSettings) -> None:
     """Check that the teachers of a configuration can win its vote.
 
-    Raises ConfigError where they cannot, or where `gate.second` is none of them and no reply of it is in the
-    workspace. Needs no key and looks at no server.
+    Raises ConfigError where they cannot. Needs no key and looks at no server.
     """
     asked, policy = settings.asked(), build_vote_policy(settings)
     if not asked:
@@ -90,24 +89,6 @@ def check_vote(settings: RunSettings) -> None:
         min_families=policy.min_families,
         exclude_student_family=policy.exclude_student_family,
     )
-    named, second = {teacher.name for teacher in asked}, settings.gate.second
-    if second is None or second in named:
-        return
-    known = named | _answered(Workspace(settings.workspace.expanduser()))
-    if second not in known:
-        raise ConfigError(
-            f"gate.second = {second!r} is no teacher of this run, and no reply of it is in the workspace",
-            ", ".join(sorted(known)),
-            "correct the name, or leave it out",
-        )
-
-
-def _answered(work: Workspace) -> set[str]:
-    """Return the teachers that the workspace holds replies of."""
-    columns = ("step_id", "teacher")
-    return {
-        name for table in work.current("replies", columns=columns) for name in table["teacher"].to_pylist()
-    }
 
 
 def drop_hopeless(

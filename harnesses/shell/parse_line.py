@@ -1,7 +1,8 @@
 """Parse command lines, as far as comparing and classifying them needs.
 
-A line is split into simple commands with the operators between them. Quotes are removed, here-documents taken
-out, `$(...)` kept as written. Nothing is expanded or run. A line that cannot be parsed gives None.
+A line is split into simple commands with the operators between them (`bash_tree`). Quotes are removed,
+here-documents taken out, `$(...)` kept as written. Nothing is expanded or run. A line that the grammar of
+bash does not parse gives None.
 """
 
 import re
@@ -9,38 +10,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
 
+from tracemill.harnesses.shell.bash_tree import bash_tokens
 from tracemill.records.placeholders import strip_placeholder_angles
 
-_HEREDOC = re.compile(
-    r"<<(?P<dash>-?)[ \t]*(?P<quote>['\"]?)(?P<tag>[A-Za-z_]\w*)(?P=quote)(?P<rest>[^\n]*)\n"
-    r"(?P<body>(?:.*\n)*?)[ \t]*(?P=tag)(?=[ \t]*(?:\n|\)|$))"
-)
-_TOKEN = re.compile(
-    r"""
-    (?P<blank>[ \t\r]++|\\\n)
-  | (?P<comment>(?<![^\s;|&()])\#[^\n]*)
-  | (?P<redirect>\d*(?:<<<|<<-?|>>|>&|<&|>\||<>|>|<)|&>>?)
-  | (?P<operator>&&|\|\||;;|\|&|[|;&\n()])
-  | (?P<word>(?:
-        [^\s'"\\|&;<>()`$]++
-      | '[^']*+'
-      | "(?:\\.|\$\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\)|[^"\\])*+"
-      | \\.
-      | \$'(?:\\.|[^'\\])*+'
-      | \$\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\))*+\)
-      | \$
-      | `[^`]*+`
-    )++)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 _QUOTED = re.compile(r"""\$?'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^'"\\]+)""", re.DOTALL)
 _ESCAPED = re.compile(r'\\(["\\$`\n])')
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _VARIABLE = re.compile(r"\$[A-Za-z0-9_{@#?!*]")
 _KEYWORDS = frozenset("do then else elif if while until ! { } time fi done".split())  # noqa: SIM905
-_HEREDOC_MARK = re.compile(r"\x00(\d+)\x00")
-_TABS = re.compile(r"(?m)^\t+")
 _EXPANDED = re.compile(r"[$`\\]")
 _LITERAL = re.compile(
     r"""'[^']*(?:[*?\[]|\{[^'}]*(?:,|\.\.))|"[^"]*(?:[*?\[]|\{[^"}]*(?:,|\.\.))|\\[*?\[{]|\A['"\\]~"""
@@ -54,8 +31,6 @@ _BEFORE_PATTERN = frozenset("-e -E -g -m -t --include --exclude --exclude-dir --
 _GIT_OF_FILES = frozenset("add rm mv checkout restore reset diff log show commit stash ls-files".split())  # noqa: SIM905
 _PRINTED = frozenset({"echo", "printf"})
 _ONE_QUOTED = re.compile(r"""'[^']*'|"[^"\\$`']*\"""")
-_Body = tuple[str, bool]
-"""The text of a here-document, and whether the shell expands it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +78,14 @@ class _CommandBuilder:
         self.heredoc: str | None = None
         self.pending = ""
 
-    def add_word(self, token: str, bodies: list[_Body]) -> None:
-        """Add a word: a here-document, the target of a redirect, or an argument."""
-        document = _HEREDOC_MARK.fullmatch(token)
-        if document:
-            self.heredoc, expanded = bodies[int(document[1])]
-            self.redirects += [("<<", "expanded")] if expanded else []
-            return
+    def add_document(self, body: str) -> None:
+        """Add a here-document; `body` begins with its first line."""
+        expanded, _, self.heredoc = body.partition("\n")
+        self.redirects += [("<<", "expanded")] if expanded and _EXPANDED.search(self.heredoc) else []
+
+    def add_word(self, token: str) -> None:
+        """Add a word: the target of a redirect, or an argument."""
         word = _single_quoted(token) if self._is_literal(token) else unquote_line_word(token)
-        word = _HEREDOC_MARK.sub(lambda mark: "<<" + bodies[int(mark[1])][0], word)
         if self.pending:
             self.redirects.append((self.pending, word))
             self.pending = ""
@@ -157,40 +131,24 @@ def parse_command(line: str) -> tuple[SimpleCommand, ...] | None:
 
     A placeholder of redaction is a word.
     """
-    if "\x00" in line:
+    tokens = bash_tokens(strip_placeholder_angles(line))
+    if tokens is None:
         return None
-    bodies: list[_Body] = []
-    built = _build_commands(_take_heredocs(strip_placeholder_angles(line), bodies), bodies)
-    if built is None:
-        return None
+    built = [_CommandBuilder()]
+    for kind, text in tokens:
+        current = built[-1]
+        if kind == "operator":
+            built.append(_CommandBuilder(joiner=text))
+        elif kind == "redirect":
+            current.pending = text
+        elif kind == "document":
+            current.add_document(text)
+        else:
+            current.add_word(text)
     commands = [command for each in built if (command := each.finish()) is not None]
     if commands and built[-1].joiner == "&" and built[-1].finish() is None:
         commands[-1] = replace(commands[-1], keywords=(*commands[-1].keywords, "&"))
     return tuple(commands)
-
-
-def _build_commands(text: str, bodies: list[_Body]) -> list[_CommandBuilder] | None:
-    """Return the commands between the operators of a text, also empty ones; None for an invalid token."""
-    built = [_CommandBuilder()]
-    position = 0
-    for match in _TOKEN.finditer(text):
-        start, end = match.span()
-        if start != position:
-            return None
-        position = end
-        kind = match.lastgroup
-        current = built[-1]
-        if kind == "word":
-            current.add_word(match[0], bodies)
-        elif kind == "blank" or kind == "comment":
-            continue
-        elif current.pending:
-            return None
-        elif kind == "redirect":
-            current.pending = match[0]
-        else:
-            built.append(_CommandBuilder(joiner=";" if match[0] == "\n" else match[0]))
-    return built if position == len(text) and not built[-1].pending else None
 
 
 def unquote_line_word(word: str) -> str:
@@ -216,15 +174,3 @@ def _single_quoted(token: str) -> str:
     if not _ONE_QUOTED.fullmatch(token) or "$" in token or "`" in token:
         return token
     return f"'{token[1:-1]}'"
-
-
-def _take_heredocs(line: str, bodies: list[_Body]) -> str:
-    if "<<" not in line:
-        return line
-
-    def take(match: re.Match[str]) -> str:
-        body = _TABS.sub("", match["body"]) if match["dash"] else match["body"]
-        bodies.append((body, not match["quote"] and _EXPANDED.search(body) is not None))
-        return f" \x00{len(bodies) - 1}\x00 {match['rest']}"
-
-    return _HEREDOC.sub(take, line)

@@ -314,7 +314,7 @@ class ReplaySettings(FrozenModel):
         return self.model_dump(mode="json", exclude=_NOT_WHAT_IS_ASKED)
 
 
-GatePolicy = Literal["all", "voi", "random", "first_k", "after_error", "entropy_only"]
+GatePolicy = Literal["all", "voi", "random"]
 
 
 class UtilitySettings(FrozenModel):
@@ -368,7 +368,4 @@ class GateSettings(FrozenModel):
         default=0.05, ge=0, le=1, description="share of the steps asked at random, by all teachers"
     )
     skip_student_family: bool = Field(default=True, description="do not pay teachers that may not vote")
-    second: str | None = Field(
-        default=None, description="teacher whose stored replies tell the gate about a step"
-    )
     utility: UtilitySettings = UtilitySettings()

@@ -11,7 +11,7 @@ from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GatePolicy, GateSettings
 from tracemill.teachers.gate.pair_value import ValuedStep
 
-GATE_VERSION = "gate-6"
+GATE_VERSION = "gate-7"
 STUDENT_FAMILY = "student family"
 NOT_SAMPLED = "not sampled"
 ASKED = "every step"
@@ -19,9 +19,6 @@ SAMPLED = "sampled"
 REASONS: Mapping[GatePolicy, tuple[str, str]] = {
     "voi": ("worth its cost", "not worth its cost"),
     "random": ("drawn", "not drawn"),
-    "first_k": ("among the first", "not among the first"),
-    "after_error": ("chosen, errors first", "not chosen, errors first"),
-    "entropy_only": ("among the least certain", "not among the least certain"),
 }
 """By policy: why a step is taken, and why it is not."""
 WORTH, NOT_WORTH = REASONS["voi"]

@@ -17,19 +17,13 @@ from tracemill.records.identity import canonical_json, digest
 
 BASE = "base"
 """The word of the intercept, which every step has."""
-PRIOR_NAME = "hand-3"
+PRIOR_NAME = "hand-4"
 _BASE_MEAN, _BASE_PRECISION = -1.7, 1.0
 _PRECISION, _CORE_PRECISION = 16.0, 4.0
 _MOST_STEPS, _CLOSE = 50, 1e-9
 
 PRIOR: Mapping[str, float] = {
     "ended=resolved": -2.0,  # the action that solved the task
-    "prev=failed": 0.3,
-    "prev=tests_failed": 0.3,
-    "repeated=last": 0.5,
-    "repeated=loop": 0.5,
-    "unread=yes": 0.4,
-    "untested=yes": 0.5,
     "invalid=call_written_as_text": 1.0,
     "invalid=tool_not_offered": 0.7,
     "invalid=argument_of_a_wrong_type": 0.7,
@@ -47,14 +41,10 @@ PRIOR: Mapping[str, float] = {
     "told=1": 0.4,
     "told=3": -0.4,
     "told=4": -0.8,
-    "second=different": 1.0,
-    "second=class": 0.7,
-    "second=effect": -1.2,
 }
 """Prior means of weights, by word; 0 for others."""
 CORE = frozenset(
-    {"op", "prev", "own", "op*own", "length", "context", "guess", "invalid", "repeated", "ended", "place"}
-    | {"fits", "items*calls", "sentence", "told", "second", "entropy"}
+    {"op", "own", "op*own", "length", "invalid", "ended", "fits", "items*calls", "sentence", "told"}
 )
 """Features with a weaker prior, whose weights move sooner."""
 

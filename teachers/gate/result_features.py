@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tracemill.records.message import Message
 
@@ -24,38 +23,23 @@ _NOTHING = frozenset({"", "[]", "()", "{}", "none", "null"})
 _LOOKED_AT = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class CallResult:
-    """The result of an action; `length` is in characters.
+FAILURES = frozenset(("absent", "syntax", "failed", "tests_failed"))
+"""Kinds of results of an action that failed."""
 
-    `kind` is `nothing_yet` (no result follows), `empty`, `ok`, `absent` (it names what does not exist),
-    `syntax`, `tests_failed` or `failed`.
+
+def read_result_features(results: Sequence[Message]) -> str:
+    """Return the kind of an action's result: that of its first failed result, else of any that is not empty.
+
+    `nothing_yet` (no result follows), `empty`, `ok`, `absent` (it names what does not exist), `syntax`,
+    `tests_failed` or `failed`.
     """
-
-    kind: str
-    length: int = 0
-
-    @property
-    def is_error(self) -> bool:
-        """Return whether the action failed."""
-        return self.kind in ("absent", "syntax", "failed", "tests_failed")
-
-
-NOTHING_YET = CallResult("nothing_yet")
-
-
-def read_result_features(results: Sequence[Message]) -> CallResult:
-    """Return the result of an action: its first failed result, else the longest."""
     if not results:
-        return NOTHING_YET
+        return "nothing_yet"
     found = [_of(result) for result in results]
-    length = sum(each.length for each in found)
-    worst = next((each for each in found if each.is_error), None)
-    kind = worst.kind if worst else "ok" if any(each.kind == "ok" for each in found) else "empty"
-    return CallResult(kind, length)
+    return next((kind for kind in found if kind in FAILURES), "ok" if "ok" in found else "empty")
 
 
-def _of(result: Message) -> CallResult:
+def _of(result: Message) -> str:
     text = result.content
     head = text[:_LOOKED_AT]
     flagged = bool(result.is_error or result.error_kind)
@@ -63,8 +47,8 @@ def _of(result: Message) -> CallResult:
     if flagged or _FAILED.search(head) or (short and (_ABSENT.search(head) or _SYNTAX.search(head))):
         for kind, pattern in (("syntax", _SYNTAX), ("absent", _ABSENT), ("tests_failed", _TESTS_FAILED)):
             if pattern.search(head):
-                return CallResult(kind, len(text))
-        return CallResult("failed", len(text))
+                return kind
+        return "failed"
     if _TESTS_FAILED.search(text[-_LOOKED_AT:]):
-        return CallResult("tests_failed", len(text))
-    return CallResult("empty" if head.strip().lower() in _NOTHING else "ok", len(text))
+        return "tests_failed"
+    return "empty" if head.strip().lower() in _NOTHING else "ok"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracemill.agreement.equivalence.ladder import ladder_keys
-from tracemill.agreement.equivalence.validity import why_action_impossible, why_calls_invalid
+from tracemill.agreement.equivalence.validity import why_calls_invalid
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.voting.vote import VoteResult, tally_votes
 from tracemill.agreement.world.replay_context import environment_at, replay_context
@@ -54,8 +54,7 @@ def test_an_argument_of_a_wrong_type_is_read_whatever_the_tool(tool: str) -> Non
             )
             known = ladder_keys(action, world)
             assert known.exact.startswith("exact:")
-            told = why_calls_invalid(action, tools), why_action_impossible(action, known, world)
-            assert all(why is None or why for why in told)
+            assert why_calls_invalid(action, tools) != ""
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-3, 9) | st.floats(allow_nan=False) | st.text(max_size=3)

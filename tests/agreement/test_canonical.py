@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.calls.arguments import canonical_arguments, compose_argument_value, fold_text
+from tracemill.agreement.calls.arguments import canonical_arguments, fold_text
 from tracemill.agreement.calls.canonical import EMPTY_KEY, canonical_key, exact_key
-from tracemill.agreement.world.seen_text import ShownText
 from tracemill.harnesses.agents.registry import HARNESSES, harness_for
-from tracemill.records.message import Action, Message, ToolCall, ToolSpec
+from tracemill.records.message import Action, ToolCall, ToolSpec
 
 TOOLS = tuple(harness_for("claude_code").tools.values())
 
@@ -34,16 +33,10 @@ SAME = [
         act(("Read", {"file_path": "/repo/./b/../a.py", "limit": None})),
     ),
     (
-        act(("Read", {"file_path": "a.py", "limit": "30"})),
-        act(("Read", {"file_path": "/repo/a.py", "limit": 30})),
-    ),
-    (act(("Grep", {"pattern": "x", "-i": "false"})), act(("Grep", {"pattern": "x", "path": " ."}))),
-    (
         act(("Edit", {"file_path": "/repo/a", "old_string": "x", "new_string": "", "replace_all": False})),
         act(("Edit", {"new_string": "", "old_string": "x", "file_path": "/repo/a"})),
     ),
     (act(("Bash", {"command": "pytest", "description": "Run tests", "timeout": 5})), bash("pytest")),
-    (act(("TodoWrite", {"todos": []}), ("Read", {"file_path": "/a"})), act(("Read", {"file_path": "/a"}))),
     (Action("All done."), Action("I finished the work; tests pass.")),
     (Action("Shall I?"), act(("AskUserQuestion", {"questions": []}))),
 ]
@@ -117,29 +110,8 @@ def test_the_default_of_a_schema_counts_as_left_out() -> None:
     tool = ToolSpec(
         "f", "", {"properties": {"n": {"type": "integer", "default": 1}, "b": {"type": "boolean"}}}
     )
-    arguments = '{"n": "1", "b": "true", "x": 2.0, "empty": ""}'
+    arguments = '{"n": 1, "b": true, "x": 2, "empty": ""}'
     assert canonical_arguments(ToolCall("c", "f", arguments), tool, None, "x") == {"b": True, "x": 2}
-
-
-def test_shown_text_knows_numbered_lines_written_text_and_paths() -> None:
-    messages = (
-        Message("user", "see src/lib/util.py"),
-        Message(
-            "assistant",
-            "",
-            (ToolCall("c", "Write", json.dumps({"file_path": "/n.py", "content": "a\n  b"})),),
-        ),
-        Message("tool", "    1\u2192def f():\n    2\u2192    return 1  \n    3\u2192", tool_call_id="c"),
-    )
-    shown = ShownText(messages)
-    assert shown.holds("def f():\n    return 1", 3)
-    assert not shown.holds("def f():\n    return 1", 2)
-    assert not shown.holds("def f():\n    return 2", 3)
-    assert shown.holds("a\n  b", 2)
-    assert not shown.holds("  \n", 3)
-    assert shown.mentions("/repo/src/lib/util.py", 1)
-    assert not shown.mentions("/repo/src/other/util.py", 1)
-    assert not shown.mentions("/repo/src/lib/util.py", 0)
 
 
 VALUES = st.recursive(
@@ -194,10 +166,9 @@ def test_the_normal_form_of_arguments_is_its_own(name: str, arguments: dict[str,
     assert canonical_arguments(ToolCall("c", name, json.dumps(once)), tool, "/repo", "claude_code") == once
 
 
-@given(st.text(), VALUES)
-def test_folding_and_composing_twice_is_folding_and_composing_once(text: str, value: Any) -> None:
+@given(st.text())
+def test_folding_twice_is_folding_once(text: str) -> None:
     assert fold_text(fold_text(text)) == fold_text(text)
-    assert compose_argument_value(compose_argument_value(value)) == compose_argument_value(value)
 
 
 @given(st.lists(st.sampled_from(["/a", "/b", "/c"]), min_size=1, max_size=4), st.randoms())

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.voting.labels import ValidVote, label_of
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.world_state import EnvironmentState
@@ -32,7 +31,7 @@ def line(command: str) -> ActionKeys:
 def test_a_file_read_in_another_form_is_the_same_file(command: str) -> None:
     assert in_ladder_dead_zone(line("cat a.json"), line(command))
     assert not in_ladder_dead_zone(line("cat b.json"), line(command))
-    votes = [ValidVote("q", "qwen", line("cat a.json")), ValidVote("z", "zai", line("nl a.json"))]
+    votes = [ValidVote("q", "qwen", line("cat a.json")), ValidVote("z", "zai", line("cat a.json"))]
     assert label_of(votes, line(command), Policy()).verdict == "dead_zone"
     assert label_of(votes, line("cat b.json"), Policy()).verdict == "pair"
 
@@ -52,7 +51,7 @@ def test_what_is_known_of_a_file_is_listed() -> None:
     [("tr -d x < a", "cat a | tr -d x"), ("tr a b < x | sort | head -3", "cat x | tr a b | sort | head -3")],
 )
 def test_a_filter_is_given_a_file_in_two_ways(one: str, other: str) -> None:
-    assert is_same_effect(line(one), line(other))
+    assert line(one).effect == line(other).effect
 
 
 @pytest.mark.parametrize(
@@ -92,12 +91,3 @@ def test_the_name_of_a_file_that_keeps_a_listing_is_no_decision() -> None:
     written = [ValidVote("q", "qwen", line("echo a > f.txt")), ValidVote("z", "zai", line("echo b > f.txt"))]
     assert label_of(kept, student, Policy()).verdict == "no_agreement"
     assert label_of(written, student, Policy()).verdict == "pair"
-
-
-@pytest.mark.parametrize("home", ["/home/me", "/Users/me", "/root"])
-@pytest.mark.parametrize("command", ["cat {}/a.py", "ls {}/src", "cd {}/src && ls", "sed -i s/a/b/ {}/a.py"])
-def test_a_home_by_its_sign_or_its_path_is_no_other_target(command: str, home: str) -> None:
-    sign, path = line(command.format("~")), line(command.format(home))
-    assert in_ladder_dead_zone(sign, path)
-    assert not in_ladder_dead_zone(sign, line(command.format(home + "/lamps")))
-    assert not in_ladder_dead_zone(sign, line(command.format("/srv" + home)))

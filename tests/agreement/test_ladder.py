@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.calls.effect import LineRange, read_effect
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect, is_same_read_effect, name_same_effects
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
@@ -66,17 +64,11 @@ def edit(old: str, new: str) -> Action:
 
 
 SAME_EFFECT = [
-    (act("Read", file_path="/repo/a.py"), bash("cat a.py")),
-    (act("Read", file_path="/repo/a.py", offset=10, limit=11), bash("sed -n '10,20p' a.py")),
-    (bash("nl -ba a.py | sed -n '3,9p'"), bash("cat /repo/a.py | sed -n 3,9p")),
-    (bash("head -n 20 a.py"), bash("head -20 ./a.py")),
     (bash("rg -n 'foo|bar' src"), bash("grep -rnE 'foo|bar' src/")),
-    (bash("grep -rn 'a\\|b' src"), bash("grep -rnE 'a|b' src")),
     (act("Grep", pattern="foo", output_mode="content"), bash("rg foo")),
     (act("Glob", pattern="**/*.py"), bash("find . -name '*.py' -type f")),
     (bash("pytest -q tests/test_a.py::test_x"), bash("python -m pytest -x tests/test_a.py::test_x -v")),
     (bash("pytest tests/a.py tests/b.py"), bash("pytest tests/b.py tests/a.py 2>&1 | tail -5")),
-    (bash("cat a.py && cat b.py"), both(act("Read", file_path="b.py"), act("Read", file_path="a.py"))),
     (bash("find . -exec wc -l {} + -o x"), bash("find .  -exec wc -l {} + -o x")),
     (
         bash("find . -type f -name '*.c' -exec wc -l {} +"),
@@ -130,46 +122,28 @@ OTHER_EFFECT = [
     (bash("echo 'unclosed"), bash("echo 'unclosed too")),
     (bash("(cd a && make)"), bash("(cd b && make)")),
     (both(bash("make"), bash("make test")), both(bash("make test"), bash("make"))),
-    (act("Bash", command="make", run_in_background=True), bash("make")),
 ]
 
 
 @pytest.mark.parametrize(("one", "other"), SAME_EFFECT)
 def test_the_same_effect_in_other_words(one: Action, other: Action) -> None:
-    assert is_same_effect(ladder_keys(one, WORLD), ladder_keys(other, WORLD))
+    assert ladder_keys(one, WORLD).effect == ladder_keys(other, WORLD).effect
     assert ladder_keys(one, WORLD).intent == ladder_keys(other, WORLD).intent
 
 
 @pytest.mark.parametrize(("one", "other"), OTHER_EFFECT)
 def test_another_effect(one: Action, other: Action) -> None:
-    assert not is_same_effect(ladder_keys(one, WORLD), ladder_keys(other, WORLD))
+    assert ladder_keys(one, WORLD).effect != ladder_keys(other, WORLD).effect
 
 
 def test_the_tail_of_a_file_is_not_all_of_it() -> None:
-    whole, tail = read_effect("a", 1, None, 520).span, read_effect("a", 500, None, 520).span
-    assert whole == LineRange("a", 1, 520) == read_effect("a", 0, 2000, 520).span
-    assert tail == LineRange("a", 500, 520) == read_effect("a", 500, 900, 520).span
-    assert whole
-    assert tail
-    assert not is_same_read_effect(whole, tail)
-    assert is_same_read_effect(LineRange("a"), LineRange("a"))
-    assert not is_same_read_effect(LineRange("a"), LineRange("a", 30))
-    assert not is_same_read_effect(LineRange("a"), LineRange("a", 1, 900))
+    whole, tail = act("Read", file_path="/repo/a.py"), act("Read", file_path="/repo/a.py", offset=500)
+    assert ladder_keys(whole, WORLD).effect != ladder_keys(tail, WORLD).effect
+    assert ladder_keys(whole, WORLD).intent == ladder_keys(tail, WORLD).intent
     refused = Action("", (ToolCall("c", "view", '{"path": "/r/a.py", "view_range": [0, 40]}'),))
     world = EnvironmentState("generic", "/r")
     read = Action("", (ToolCall("c", "view", '{"path": "/r/a.py", "view_range": [1, 40]}'),))
-    assert not is_same_effect(ladder_keys(refused, world), ladder_keys(read, world))
-
-
-def test_reads_overlap_after_clipping_to_the_length_of_the_file() -> None:
-    state = state_after((act("Read", file_path="/repo/a.py"), NUMBERED))
-    world = environment_at(state, ())
-    assert world.total_of("/repo/a.py") == 3
-    whole, beyond = act("Read", file_path="/repo/a.py"), act("Read", file_path="a.py", limit=900)
-    assert ladder_keys(whole, world).effect == ladder_keys(beyond, world).effect
-    assert is_same_read_effect(LineRange("a", 1, 100), LineRange("a", 5, 104))
-    assert not is_same_read_effect(LineRange("a", 1, 100), LineRange("a", 60, 160))
-    assert not is_same_read_effect(LineRange("a", 1, 100), LineRange("b", 1, 100))
+    assert ladder_keys(refused, world).effect != ladder_keys(read, world).effect
 
 
 def test_edits_are_compared_by_the_text_they_leave() -> None:
@@ -183,7 +157,7 @@ def test_edits_are_compared_by_the_text_they_leave() -> None:
     assert one.canonical != same.canonical
     assert one.effect == same.effect
     for changed in (other, comment):
-        assert not is_same_effect(one, ladder_keys(changed, world))
+        assert one.effect != ladder_keys(changed, world).effect
         assert one.intent == ladder_keys(changed, world).intent
     unknown = EnvironmentState("claude_code", "/repo")
     assert ladder_keys(short, unknown).effect != ladder_keys(long, unknown).effect
@@ -194,7 +168,7 @@ def test_an_edit_moves_the_world_on_and_a_checkout_forgets_it() -> None:
     changed = (edit("return y", "return y + 1"), "The file has been updated.")
     after = environment_at(state_after(read, changed), ()).text_of("/repo/a.py")
     assert after is not None
-    assert after.text == "def f(x):\n    y = x\n    return y + 1"
+    assert "\n".join(after.lines) == "def f(x):\n    y = x\n    return y + 1"
     gone = state_after(read, changed, (bash("git checkout ."), ""))
     assert environment_at(gone, ()).text_of("/repo/a.py") is None
     removed = state_after(read, changed, (bash("rm /repo/a.py"), ""))
@@ -205,7 +179,7 @@ def test_a_world_sees_no_later_message() -> None:
     state = state_after((act("Read", file_path="/repo/a.py"), NUMBERED))
     record = replay_context(state.context, "claude_code")
     assert EnvironmentState("claude_code", "/repo", (), record, 2).text_of("/repo/a.py") is None
-    assert EnvironmentState("claude_code", "/repo", (), record, 3).total_of("/repo/a.py") == 3
+    assert EnvironmentState("claude_code", "/repo", (), record, 3).text_of("/repo/a.py") is not None
 
 
 def test_sql_is_compared_by_its_normal_form() -> None:
@@ -318,7 +292,7 @@ SHOWN = environment_at(state_after((act("Read", file_path="/repo/a.py"), NUMBERE
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(ACTIONS, min_size=2, max_size=5))
-def test_each_rung_implies_the_next_and_groups_are_symmetric(actions: list[Action]) -> None:
+def test_each_rung_implies_the_next_and_the_dead_zone_is_symmetric(actions: list[Action]) -> None:
     known = [ladder_keys(action, SHOWN) for action in actions]
     for one in known:
         for other in known:
@@ -327,12 +301,7 @@ def test_each_rung_implies_the_next_and_groups_are_symmetric(actions: list[Actio
                 for r in ("exact", "canonical", "effect", "intent", "action_class")
             ]
             assert levels == sorted(levels), (one, other)
-            assert is_same_effect(one, other) == is_same_effect(other, one)
             assert in_ladder_dead_zone(one, other) == in_ladder_dead_zone(other, one)
-            assert not (one.effect == other.effect and not is_same_effect(one, other))
-    names = name_same_effects(known)
-    backwards = name_same_effects(known[::-1])[::-1]
-    assert names == backwards
 
 
 @settings(max_examples=200, deadline=None)

@@ -11,14 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracemill.agreement.equivalence.ladder import ladder_keys
-from tracemill.agreement.files.edits import fold_edited_lines
-from tracemill.agreement.files.file_text import FilePiece, FileText
 from tracemill.agreement.shell.normal_form import PlacedCommand, place_commands, shell_normal_form
 from tracemill.agreement.shell.pipelines import normal_pipeline
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.operations import find_call_operation
-from tracemill.harnesses.shell.bash_tree import bash_tree_words
 from tracemill.harnesses.shell.operations import (
     find_command_operation,
     simple_command_operation,
@@ -85,7 +82,6 @@ LINES = st.lists(
     )
 )
 CACHED = (
-    bash_tree_words,
     find_call_operation,
     find_command_operation,
     parse_command,
@@ -125,21 +121,6 @@ def test_the_normal_form_of_a_line_is_its_own(line: str) -> None:
         return
     folder = placed[0].folder
     assert place_commands(written(placed), folder) == placed
-
-
-@given(
-    st.lists(st.lists(st.sampled_from(["a  ", "", "b\t", " c", "\x00"]), min_size=1, max_size=6), max_size=3),
-    st.booleans(),
-)
-def test_a_file_is_folded_as_its_text_is(pieces: list[list[str]], code: bool) -> None:
-    first, known = 1, []
-    for lines in pieces:
-        known.append(FilePiece(first, tuple(lines)))
-        first += len(lines) + 5
-    text = FileText(tuple(known))
-    assert "\n".join(text.lines) == text.text
-    folded = fold_edited_lines(text.lines, code)
-    assert fold_edited_lines(folded.split("\n"), code) == folded
 
 
 def world_with(lines: list[str]) -> EnvironmentState:

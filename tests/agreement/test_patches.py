@@ -1,4 +1,4 @@
-"""Patches: read and applied as Codex does, and one action whether through the tool or on a command line."""
+"""Patches: read as Codex does, and one action whether through the tool or on a command line."""
 
 import json
 from typing import Any
@@ -6,10 +6,6 @@ from typing import Any
 import pytest
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
-from tracemill.agreement.files.edits import parse_patch_edits
-from tracemill.agreement.files.file_text import FilePiece, FileText
-from tracemill.agreement.files.hunks import apply_hunks
 from tracemill.agreement.voting.labels import ValidVote, label_of
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.replay_context import environment_at, replay_context
@@ -62,30 +58,6 @@ BLIND = EnvironmentState("codex", "/repo")
 SHOWN = world((act("exec_command", cmd="cat a.py"), "\n".join(TEXT)))
 
 
-def after(action: Action, there: EnvironmentState = SHOWN) -> list[str]:
-    """The lines of the one file that an action changes, as it leaves them."""
-    (deed,) = ladder_keys(action, there).effects
-    assert deed.proven
-    assert deed.after is not None
-    return deed.after.lines
-
-
-def test_a_hunk_goes_behind_its_anchors() -> None:
-    hunk = "-        y = x\n+        y = z"
-    first = after(tool(f"*** Update File: a.py\n@@ class A:\n{hunk}"))
-    second = after(tool(f"*** Update File: a.py\n@@ class B:\n{hunk}"))
-    nested = after(tool(f"*** Update File: a.py\n@@ class B:\n@@     def f(x):\n{hunk}"))
-    assert first == [*TEXT[:2], "        y = z", *TEXT[3:]]
-    assert second == nested == [*TEXT[:6], "        y = z", TEXT[7]]
-    assert after(tool(f"*** Update File: a.py\n@@\n{hunk}")) == first
-    assert after(
-        tool("*** Update File: a.py\n@@\n         y = x\n-        return y\n+\n*** End of File")
-    ) == [
-        *TEXT[:7],
-        "",
-    ]
-
-
 @pytest.mark.parametrize("there", [BLIND, SHOWN])
 @pytest.mark.parametrize(
     "hunk", ["-        y = x\n+        y = z", "+    z = 1", "         y = x\n+        z = 1"]
@@ -95,54 +67,8 @@ def test_patches_under_other_anchors_are_other_edits_of_one_file(there: Environm
         ladder_keys(tool(f"*** Update File: a.py\n@@ class {name}:\n{hunk}"), there) for name in ("A", "B")
     )
     assert one.canonical != other.canonical
-    assert not is_same_effect(one, other)
+    assert one.effect != other.effect
     assert in_ladder_dead_zone(one, other)
-
-
-def test_a_hunk_by_its_anchor_or_by_more_lines_is_the_same_where_the_file_was_shown() -> None:
-    short = tool("*** Update File: a.py\n@@ class B:\n-        y = x\n+        y = z")
-    long = tool(
-        "*** Update File: a.py\n@@\n class B:\n     def f(x):\n"
-        "-        y = x\n+        y = z\n         return y"
-    )
-    assert ladder_keys(short, SHOWN).effect == ladder_keys(long, SHOWN).effect
-    assert ladder_keys(short, BLIND).effect != ladder_keys(long, BLIND).effect
-
-
-def test_a_place_that_is_not_shown_or_not_the_only_one_proves_nothing() -> None:
-    part = world((act("exec_command", cmd="sed -n 2,8p a.py"), "\n".join(TEXT[1:])))
-    double = ladder_keys(tool("*** Update File: a.py\n@@\n-        y = x\n+        y = z"), part)
-    unseen = ladder_keys(tool("*** Update File: a.py\n@@ class A:\n-    def f(x):\n+    def g(x):"), part)
-    once = ladder_keys(tool("*** Update File: a.py\n@@ class B:\n-        y = x\n+        y = z"), part)
-    absent = ladder_keys(tool("*** Update File: a.py\n@@ class C:\n-        y = x\n+        y = z"), SHOWN)
-    assert [each.effects[0].proven for each in (double, unseen, once, absent)] == [False, False, True, False]
-
-
-@pytest.mark.parametrize(
-    ("lines", "hunks", "wanted"),
-    [
-        (["a", "b", "a"], [Hunk((), ("a",), ("x",)), Hunk((), ("a",), ("y",))], ["x", "b", "y"]),
-        (["a", "b", "a"], [Hunk((), ("a",), ("x",), True)], ["a", "b", "x"]),
-        (["a"], [Hunk((), (), ("b",)), Hunk((), (), ("c",))], ["a", "b", "c"]),
-        (["a", "b", ""], [Hunk((), ("b", ""), ("c", ""))], ["a", "c"]),
-        (["  a  "], [Hunk((), ("a",), ("b",))], ["b"]),
-        (["x \u2013 y"], [Hunk((), ("x - y",), ("z",))], ["z"]),
-        (["a"], [Hunk((), ("b",), ("c",))], None),
-        (["a"], [Hunk(("a",), (), ("c",))], None),
-        (["a", "b"], [Hunk((), ("b",), ("c",)), Hunk((), ("a",), ("d",))], None),
-    ],
-)
-def test_where_hunks_go(lines: list[str], hunks: list[Hunk], wanted: list[str] | None) -> None:
-    found = apply_hunks(lines, hunks)
-    assert (None if found is None else list(found)) == wanted
-
-
-def test_a_patch_changes_the_parts_of_a_file_that_are_known() -> None:
-    known = FileText((FilePiece(1, ("a", "b")), FilePiece(9, ("c", "d"))), 12)
-    changes = parse_patch_edits("*** Update File: x\n@@ a\n-b\n+B\n+B2\n@@ c\n-d\n+D")[0][2]
-    changed = known.changed(changes)
-    assert changed == FileText((FilePiece(1, ("a", "B", "B2")), FilePiece(10, ("c", "D"))), 13)
-    assert known.changed(parse_patch_edits("*** Update File: x\n@@\n-e\n+f")[0][2]) is None
 
 
 def test_a_patch_is_read_file_by_file() -> None:
@@ -190,7 +116,7 @@ def test_a_patch_on_a_command_line_is_the_tool(action: Action, there: Environmen
 
 
 def _levels(known: ActionKeys) -> tuple[str, ...]:
-    return known.canonical, known.effect, known.intent, known.action_class
+    return known.effect, known.intent, known.action_class
 
 
 def test_a_quoted_line_in_a_line_is_read_too() -> None:
@@ -224,9 +150,9 @@ def test_what_does_more_or_something_else_is_no_patch_alone(line: str) -> None:
 
 def test_paths_of_a_patch_are_spelling() -> None:
     absolute = tool(BODY.replace("a.py", "/repo/a.py"))
-    assert ladder_keys(absolute, BLIND).canonical == ladder_keys(tool(BODY), BLIND).canonical
+    assert ladder_keys(absolute, BLIND).effect == ladder_keys(tool(BODY), BLIND).effect
     raw = Action("", (ToolCall("c", "apply_patch", PATCH),))
-    assert ladder_keys(raw, BLIND).canonical == ladder_keys(tool(BODY), BLIND).canonical
+    assert ladder_keys(raw, BLIND).effect == ladder_keys(tool(BODY), BLIND).effect
     other = act("apply_patch", patch=PATCH)
     openhands = EnvironmentState("openhands", "/repo")
     assert ladder_keys(other, openhands).effect == ladder_keys(tool(BODY), BLIND).effect
@@ -250,7 +176,7 @@ def test_a_moved_file_is_another_edit() -> None:
     assert len({each.effect for each in (*moved, stays)}) == 3
 
 
-def test_the_world_goes_on_from_what_patches_left() -> None:
+def test_the_world_knows_what_a_patch_added_until_another_changes_it() -> None:
     added = (tool("*** Add File: n.py\n+x = 1\n+y = 2"), "Success.")
     update = patch("*** Update File: n.py\n@@\n-x = 1\n+x = 3")
     changed = (act("exec_command", cmd=f"apply_patch <<'EOF'\n{update}\nEOF"), "Success.")
@@ -258,19 +184,11 @@ def test_the_world_goes_on_from_what_patches_left() -> None:
 
     def text(*done: tuple[Action, str]) -> str | None:
         known = world(*done).text_of("/repo/n.py")
-        return None if known is None else known.text
+        return None if known is None else "\n".join(known.lines)
 
     assert text(added) == "x = 1\ny = 2"
-    assert text(added, changed) == "x = 3\ny = 2"
-    assert text(added, changed, gone) is None
-
-
-def test_the_head_that_codex_puts_before_output_is_no_line_of_a_file() -> None:
-    head = (
-        "Chunk ID: 1f\nWall time: 0.1 seconds\nProcess exited with code 0\nOriginal token count: 9\nOutput:\n"
-    )
-    there = world((act("exec_command", cmd="cat a.py"), head + "\n".join(TEXT)))
-    assert there.text_of("/repo/a.py") == SHOWN.text_of("/repo/a.py")
+    assert text(added, changed) is None
+    assert text(added, gone) is None
 
 
 def test_votes_for_another_place_of_the_file_are_no_agreement_with_the_student() -> None:

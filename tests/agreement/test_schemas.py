@@ -28,7 +28,7 @@ def of(**properties: Any) -> dict[str, Any]:
         (of(a={"type": "string"}), {"a": "x", "b": 1}, None),
         ({**of(a={"type": "string"}), "required": ["a"]}, {}, MISSING),
         (of(n={"type": "integer", "minimum": 1}), {"n": -5}, BOUNDS),
-        (of(n={"type": "integer", "minimum": 1}), {"n": "-5"}, BOUNDS),
+        (of(n={"type": "integer", "minimum": 1}), {"n": "-5"}, None),
         (of(n={"type": "integer", "minimum": 1}), {"n": "5"}, None),
         (of(n={"type": "number", "maximum": 2.5}), {"n": 2.6}, BOUNDS),
         (of(n={"type": "number", "minimum": 0, "exclusiveMinimum": True}), {"n": 1}, None),

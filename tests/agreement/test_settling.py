@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.calls.effect import ActionEffect, read_effect
+from tracemill.agreement.calls.effect import ActionEffect
 from tracemill.agreement.equivalence.ladder import ActionKeys
 from tracemill.agreement.voting.early_stop import (
     AGREED,
@@ -61,10 +61,14 @@ def search(scope: str) -> ActionEffect:
     return ActionEffect(Operation.SEARCH, ("search", scope), ("search", "word"))
 
 
+def read_effect(path: str, first: int, last: int | None) -> ActionEffect:
+    return ActionEffect(Operation.READ, ("read", path, first, last), ("read", path))
+
+
 OWN, NEAR, A, B = plain("student"), plain("near", "student"), plain("a"), plain("b")
 FAMILIES = ("f1", "f2", "f3")
-LINES = [read_effect("/a", first, last, None) for first, last in ((1, 100), (10, 109), (20, 119), (1, 30))]
-OTHER = read_effect("/b", 1, None, None)
+LINES = [read_effect("/a", first, last) for first, last in ((1, 100), (10, 109), (20, 119), (1, 30))]
+OTHER = read_effect("/b", 1, None)
 CD = ActionEffect(Operation.RUN, ("cd", "/x"), ("cd", "/x"), setup=True)
 MAKE = ActionEffect(Operation.RUN, ("run", "make"), ("run", "make"), mutating=True, decisive=False)
 UNIVERSE = [
@@ -261,7 +265,6 @@ FAR, GUESS = known("read", OTHER), known("search", search("/"), guess=True)
     ("votes", "student", "waiting", "lossless"),
     [
         (votes_of((READS[0], "f1"), (READS[0], "f2")), FAR, ["f3"], CERTAIN),
-        # a third read might be like the second and not like the first
         (votes_of((READS[0], "f1"), (READS[1], "f2")), FAR, ["f3"], ""),
         # where the student is far the intent holds them together, from whatever family the third is
         (votes_of((READS[0], "f1"), (READS[1], "f2")), SEARCHES[0], ["f3"], CERTAIN),
@@ -287,7 +290,7 @@ def edits(*texts: str, path: str = "/a.py", proven: bool = False) -> list[Action
 
 
 L0, L1, L2, L3 = READS
-BOTH, WITH_CD = known("read", LINES[1], OTHER), known("read", CD, LINES[3])
+WITH_CD = known("read", CD, LINES[3])
 ROOT, SRC = SEARCHES
 LIB, RUN = known("search", search("/lib")), known("run", MAKE, decisive=False)
 FINISH = plain("finish")
@@ -296,15 +299,11 @@ FINISH = plain("finish")
 @pytest.mark.parametrize(
     ("votes", "student", "then", "policy"),
     [
-        # two reads that are alike and one more draw level
-        ([FAR, FAR, FAR, L0, L1], FINISH, L0, Policy(far=False)),
+        # two votes and one more draw level
+        ([FAR, FAR, FAR, L0, L0], FINISH, L0, Policy(far=False)),
         ([L0, L0, L2], FAR, L2, Policy(level="exact", far=False)),
-        # one of those alike, and the student, are told apart by the third
+        # a third tells them apart
         ([FAR, FAR], FINISH, L0, STRICT),
-        # the student, who stood with the fourth, is parted from it and stands with the others
-        ([L2, L2, L2, L0], L1, known("read", read_effect("/a", 1, 88, None)), Policy(dead_zone=False)),
-        # the new one stands for all, and reads a part of what the student reads
-        ([known("read", LINES[0], guess=True)] * 3, BOTH, L1, Policy()),
         ([L2, L3], known("search", search("/"), LINES[0]), L0, Policy()),
         ([replace(L2, exact="!")] * 2 + [WITH_CD] * 2, known("read", CD), WITH_CD, Policy(level="intent")),
         # held together by their intent, outrun by two of one effect
@@ -323,7 +322,6 @@ FINISH = plain("finish")
         ([ROOT, SRC, RUN], FAR, RUN, Policy()),
         ([ROOT, SRC, LIB, L0, L2], FINISH, L3, Policy(threshold=3)),
         # what looked hopeless comes to be a pair
-        ([BOTH, L1], BOTH, L0, Policy()),
         ([known("read", LINES[3], guess=True)], known("read", LINES[0], guess=True), L3, Policy()),
         ([ROOT, SRC], FAR, LIB, Policy(threshold=3)),
         (edits("x = 2", path="/b.py", proven=True), known("edit", edit("y", proven=True)), None, Policy()),

@@ -19,7 +19,6 @@ TOOLS = tuple(harness_for("claude_code").tools.values())
 READ = ToolCall("r1", "Read", '{"file_path": "/repo/a.py"}')
 SHOWN = "     1\tx = 1\n     2\ty = 2"
 GOOD = {"file_path": "/repo/a.py", "old_string": "x = 1", "new_string": "x = 3"}
-ABSENT = {**GOOD, "old_string": "x = 7"}
 UNTYPED = {"file_path": "/repo/a.py", "old_string": ["x = 1"], "new_string": "x = 3"}
 OTHER = {**GOOD, "new_string": "x = 4"}
 
@@ -53,11 +52,10 @@ SILENT = Message("tool", "The file has been updated.", (), "e1")
 @pytest.mark.parametrize(
     ("arguments", "after", "verdict"),
     [
-        (ABSENT, (FAILED,), "pair"),
-        (ABSENT, (), "pair"),
         (UNTYPED, (FAILED,), "pair"),
-        (ABSENT, (WORKED,), "no_agreement"),
-        (ABSENT, (SILENT,), "no_agreement"),
+        (UNTYPED, (), "pair"),
+        (UNTYPED, (WORKED,), "no_agreement"),
+        (UNTYPED, (SILENT,), "no_agreement"),
         (OTHER, (), "dead_zone"),
         (OTHER, (FAILED,), "dead_zone"),
         (GOOD, (FAILED,), "agrees_with_student"),

@@ -104,8 +104,9 @@ def test_two_of_three_families_make_a_pair_and_every_reply_a_row() -> None:
 
 
 def test_votes_that_count_as_one_have_one_key() -> None:
-    """Reads that overlap count as one, and what has no vote is named like them."""
-    part, most, other = (act("Read", file_path="/a", offset=n, limit=99) for n in (1, 9, 60))
+    """What has no vote is named like what has one."""
+    part, other = (act("Read", file_path="/a", offset=n, limit=99) for n in (1, 60))
+    most = act("Read", file_path="/./a", offset=1, limit=99)
     student = act("Read", file_path="/b")
     named = count(student, reply("m", part), reply("q", most), reply("z", other), reply("anthropic", most))
     keys = {vote.teacher: vote.key for vote in named.votes}

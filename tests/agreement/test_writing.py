@@ -3,11 +3,7 @@
 import json
 from typing import Any
 
-import pytest
-
 from tracemill.agreement.equivalence.ladder import in_ladder_dead_zone, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
-from tracemill.agreement.files.edits import fold_edited_lines, is_code
 from tracemill.agreement.voting.labels import ValidVote, label_of
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.replay_context import environment_at, replay_context
@@ -80,41 +76,7 @@ def test_no_pair_is_made_of_two_ways_of_leaving_the_same_text() -> None:
     assert label_of(votes, one, Policy()).verdict == "agrees_with_student"
 
 
-@pytest.mark.parametrize("there", [WHOLE, PART])
-def test_edits_in_one_call_or_in_several_are_the_same(there: EnvironmentState) -> None:
-    edits = (("y = x", "y = x * 2"), ("return y", "return y + 1"))
-    at_once, apart = (
-        ladder_keys(multi(*edits), there),
-        ladder_keys(both(*(edit(*each) for each in edits)), there),
-    )
-    assert at_once.effect == apart.effect
-    assert at_once.intent == apart.intent == ladder_keys(edit(*edits[0]), there).intent
-    assert at_once.effect != ladder_keys(edit(*edits[0]), there).effect
-    assert not is_same_effect(at_once, ladder_keys(multi(edits[0], ("return y", "return y - 1")), there))
-
-
-def test_a_later_edit_sees_what_an_earlier_one_left() -> None:
-    steps = both(edit("y = x", "y = x * 2"), edit("x * 2", "x * 3"))
-    assert ladder_keys(steps, WHOLE).effect == ladder_keys(edit("y = x", "y = x * 3"), WHOLE).effect
-    made = both(write("a = 1\n", "/repo/n.py"), edit("a = 1", "a = 2", "/repo/n.py"))
-    assert ladder_keys(made, WHOLE).effect == ladder_keys(write("a = 2\n", "/repo/n.py"), WHOLE).effect
-    lost = both(edit("absent", "z"), edit("return y", "return y + 1"))
-    assert not all(deed.proven for deed in ladder_keys(lost, WHOLE).effects)
-
-
-def test_edits_of_two_files_have_no_order_and_what_lies_between_has() -> None:
-    one, other = edit("y = x", "y = 1"), edit("y = x", "y = 2", "/repo/b.py")
-    assert ladder_keys(both(one, other), WHOLE).effect == ladder_keys(both(other, one), WHOLE).effect
-    run = bash("make")
-    assert (
-        ladder_keys(both(one, run, other), WHOLE).effect != ladder_keys(both(other, run, one), WHOLE).effect
-    )
-
-
-def test_a_command_line_that_writes_a_shown_file_is_about_that_file() -> None:
-    line = ladder_keys(bash("cat > a.py <<'EOF'\nz = 1\nEOF"), WHOLE)
-    assert in_ladder_dead_zone(line, ladder_keys(write("z = 1\n"), WHOLE))
-    assert line.action_class == "edit"
+def test_a_command_line_that_writes_a_file_is_about_that_file() -> None:
     assert in_ladder_dead_zone(
         ladder_keys(bash("echo z > n.py"), WHOLE), ladder_keys(write("z\n", "/repo/n.py"), WHOLE)
     )
@@ -129,20 +91,3 @@ def test_a_file_that_a_line_has_written_is_not_known_any_more() -> None:
     record = replay_context(Context(0, tuple(messages), ()), "claude_code")
     assert EnvironmentState("claude_code", "/repo", (), record, 3).text_of("/repo/src/n.py") is not None
     assert EnvironmentState("claude_code", "/repo", (), record, 5).text_of("/repo/src/n.py") is None
-
-
-def test_empty_lines_are_layout_in_code_and_end_paragraphs_in_prose() -> None:
-    def effect(path: str, text: str) -> str:
-        return ladder_keys(write(text, path), BLIND).effect
-
-    assert effect("/repo/n.py", "a = 1\n\n\nb = 2\n") == effect("/repo/n.py", "a = 1\nb = 2")
-    for path in ("/repo/n.md", "/repo/n.yaml", "/repo/NOTES"):
-        assert effect(path, "a\n\nb\n") != effect(path, "a\nb\n")
-        assert effect(path, "a  \n\n\n\nb\n\n") == effect(path, "\na\n\nb")
-    assert (is_code("x/Makefile"), is_code("a.tsx"), is_code("README.md"), is_code("py")) == (
-        True,
-        True,
-        False,
-        False,
-    )
-    assert fold_edited_lines(["", "a ", "", "", "b", ""], False) == "a\n\nb"

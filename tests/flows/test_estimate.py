@@ -12,7 +12,6 @@ from tracemill.flows.estimate.dry_run import write_requests
 from tracemill.flows.estimate.estimate_cost import Estimate, estimate_cost
 from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.labeling.vote_policy import check_vote
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.records.errors import ConfigError, TeacherError, WorkspaceError
@@ -106,8 +105,6 @@ def test_a_dry_run_writes_what_a_replay_then_sends_and_the_estimate_was_near(
     assert after.total.bought == len(lines)
     assert {f.measured.replies for f in after.teachers} == {len(lines) // 3}
 
-    # a teacher of an earlier run may tell the gate of a step
-    check_vote(settings_of(workspace, teachers=[], preset="simulated", gate={"second": MODELS[0]}))
     assert {f.price_from[:14] for f in after.teachers} == {"the server on "}
 
     # the same steps under another setting are asked anew: their estimate rests on what was measured
@@ -192,8 +189,6 @@ def test_what_a_replay_refuses_an_estimate_and_a_dry_run_refuse_before_they_writ
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"agreement": {"threshold": 9}}, "expected 3 families and 9 teachers"),
         ({"agreement": {"min_families": 7}}, "expected 8 families"),
-        ({"gate": {"second": "nosuch"}}, "gate.second = 'nosuch' is no teacher of this run"),
-        ({"gate": {"policy": "voi", "second": "nosuch"}}, "no reply of it is in the workspace"),
     ]
     requests = Workspace(workspace).dry_run_path
     before = requests.read_bytes() if requests.exists() else None
@@ -202,4 +197,3 @@ def test_what_a_replay_refuses_an_estimate_and_a_dry_run_refuse_before_they_writ
             with pytest.raises(ConfigError, match=said):
                 command(settings_of(workspace, **table))
     assert (requests.read_bytes() if requests.exists() else None) == before
-    assert of(estimate_cost(settings_of(workspace, gate={"second": MODELS[0]})), MODELS[0]).states > 20

@@ -32,6 +32,30 @@ def test_a_commit_message_from_a_here_document_stays_one_word() -> None:
     assert 'fix (a\n"b' in commands[0].argv[3]
 
 
+def test_a_here_document_keeps_its_first_blanks_and_what_stands_before_and_behind_it() -> None:
+    commands = parse_command("git commit -F - <<'EOF' && git push\n\n  x\nEOF\n# done\nls")
+    assert commands == (
+        SimpleCommand(("git", "commit", "-F", "-"), heredoc="\n  x\n"),
+        SimpleCommand(("git", "push"), "&&"),
+        SimpleCommand(("ls",), ";"),
+    )
+
+
+def test_lines_of_a_loop_are_commands() -> None:
+    commands = parse_command("for f in *.py; do\n  cat $f\n  wc -l $f\ndone")
+    assert commands is not None
+    assert [(each.joiner, each.keywords, each.argv[:1]) for each in commands] == [
+        ("", (), ("for",)),
+        (";", ("do",), ("cat",)),
+        (";", (), ("wc",)),
+        (";", ("done",), ()),
+    ]
+
+
+def test_a_line_nested_too_deeply_is_not_read() -> None:
+    assert parse_command("{ " * 2000 + "a;" + " }" * 2000) is None
+
+
 @pytest.mark.parametrize("line", ["echo 'open", 'echo "open', "cat <(ls) > >", "a >", "a\x00b"])
 def test_what_cannot_be_read_gives_none(line: str) -> None:
     assert parse_command(line) is None
