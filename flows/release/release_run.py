@@ -28,7 +28,6 @@ from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.flows.run_state.stale_labels import count_stale_labels
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
 from tracemill.normalize.normalizer import DJNormalizer
-from tracemill.pairs.directions import direction_warnings
 from tracemill.records.storage.workspace import Workspace
 
 
@@ -66,10 +65,8 @@ class _Making:
         return spec.model_copy(update={"losses": released.losses, "growth": growth, "labels": labels})
 
     def label_figures(self, released: ReleasedPairs) -> LabelFigures:
-        """Return the counts of labels, with the warnings on labels and on the released pairs."""
-        figures = self.labels.figures(self.fitting.labels_too_long)
-        warnings = direction_warnings(item.pair for item in released.kept)
-        return figures.model_copy(update={"warnings": (*figures.warnings, *warnings)})
+        """Return the counts of labels, with warnings on labels and pairs, once the rows were read."""
+        return self.labels.figures(self.fitting.labels_too_long, (item.pair for item in released.kept))
 
     def released(self) -> ReleasedPairs:
         """Return what is in the release, once the rows were read."""

@@ -2,6 +2,7 @@
 
 from plain_pairs import plain_pair
 
+from tracemill.flows.release.label_rows import ReleaseLabels
 from tracemill.pairs.directions import count_opposed, direction_warnings
 from tracemill.records.pair import DPOPair
 
@@ -24,5 +25,6 @@ def test_a_warning_needs_enough_pairs_of_which_most_have_an_opposite() -> None:
     many = _pairs(("read", "edit", 25), ("edit", "read", 15), ("run_test", "finish", 15))
     (sentence,) = direction_warnings(many)
     assert sentence.startswith("30 of 55 pairs with two kinds of action have an opposite: ")
+    assert ReleaseLabels(warnings=("one",)).figures({}, many).warnings == ("one", sentence)
     assert direction_warnings(_pairs(("read", "edit", 30), ("edit", "read", 10))) == ()
     assert direction_warnings(_pairs(("read", "edit", 19), ("edit", "read", 19))) == ()
