@@ -21,6 +21,7 @@ WINDOW = 30
 TAKEN_OUT = "the revision took out what the edit had added"
 ELSEWHERE = "other files were changed too, and the check did not name this one"
 NOT_POSSIBLE = "the revision used something not known yet"
+_SHOWN = 80
 _OUTPUT_CUT = re.compile(r"(?:\s+2>&1)?(?:\s*\|\s*(?:head|tail)(?:\s+-n)?\s*-?\d*)?$")
 _FAILED = re.compile(
     r"""^\s*(?:FAIL\b|---\ FAIL|FAILED\b|ERROR\b|Error:|error(?:\[\w+\])?:)|^\S+:\d+(?::\d+)?:\ |
@@ -49,8 +50,9 @@ def _find_revisions(session: SessionCalls, calls: list[SessionCall]) -> tuple[Ac
             checks.append(check)
     if not better:
         return reason
-    action = replace_calls(calls[0].state.student_action, better)
-    return action, f"after the edit `{checks[0]}` failed, and succeeded once the edit was revised"
+    action, check = replace_calls(calls[0].state.student_action, better), checks[0].splitlines()[0]
+    shown = check if len(check) <= _SHOWN else f"{check[:_SHOWN]}..."
+    return action, f"after the edit `{shown}` failed, and succeeded once the edit was revised"
 
 
 def _revise(session: SessionCalls, made: SessionCall, edit: TextEdit) -> tuple[ToolCall, str] | str:

@@ -143,6 +143,13 @@ def test_an_edit_is_revised_until_the_check_succeeds() -> None:
     assert (first.rejected_operation, first.chosen_operation) == ("edit", "edit")
 
 
+def test_a_long_check_is_named_by_its_beginning() -> None:
+    check = f"export SUITE={'unit,' * 30}\npytest"
+    failed = runs(check, "src/app/main.py:2: NameError\n1 failed", failed=True)
+    (pair,) = revised_edit_pairs(session(READ, yes(ONE), failed, FIX, runs(check)))[0]
+    assert pair.evidence.startswith(f"after the edit `{check[:80]}...` failed")
+
+
 def test_a_written_file_is_revised_and_a_pipe_hides_no_failure() -> None:
     write = ok("Write", file_path=OTHER, content="import os\n\nprint(os.name)\n")
     fixed = yes("print(os.sep)", "print(os.name)", OTHER)
