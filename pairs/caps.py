@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from tracemill.harnesses.core.vocabulary import Operation
+from tracemill.harnesses.core.vocabulary import DECIDING
 from tracemill.records.identity import StepId, digest
 from tracemill.records.pair import DPOPair
 
@@ -17,8 +17,6 @@ Key = Callable[[DPOPair], str | None]
 VERIFIED_POINTS = {"none": 0, "outcome": 1, "lookahead": 2, "execution": 3}
 EVEN_SHARE_FACTOR = 2
 """No cap is below this many times an even share: of four repositories each may have half of the rows."""
-DECIDING = frozenset(map(str, (Operation.EDIT, Operation.RUN_TEST, Operation.FINISH)))
-"""Operations that decide how a session ends. A deciding row has one of them on either side."""
 PAID_SHARE_DROPPED = 0.15
 """The largest share of teachers' pairs, which were paid for, that the caps on shares drop."""
 LEAST_KEPT = 3

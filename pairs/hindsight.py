@@ -14,9 +14,10 @@ from tracemill.harnesses.agents.registry import Harness, harness_for
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.operations import find_action_operation
 from tracemill.harnesses.presentation import Presentation, present_context
-from tracemill.harnesses.text_calls import calls_in_text, replace_text_call
+from tracemill.harnesses.text_calls import replace_text_call
 from tracemill.pairs.failure_causes import NOT_CAUSED_BY_CALL, FailureCause, find_failure_cause
 from tracemill.pairs.fix_rules import CallAttempt, is_fix, was_fix_possible
+from tracemill.pairs.session.calls import calls_with_results, is_user_text
 from tracemill.pairs.shown_text import ShownText
 from tracemill.pairs.step_pair import pair_at
 from tracemill.records.message import Action, ErrorKind, Message, ToolCall
@@ -30,7 +31,6 @@ NOT_CALL = "failure not caused by the call"
 NO_FIX = f"no fix within {WINDOW} steps"
 NOT_POSSIBLE = "the fix used something not known yet"
 UNCHANGED = "succeeded unchanged"
-_RESULT_PREFIXES = ("EXECUTION RESULT of [", "OBSERVATION:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def hindsight_pairs(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
 def _find_fixes(scan: _ContextScan, state: TraceState) -> list[_Fix] | str:
     """Return the fixes of all failed calls of a step (none failed: empty), or why there is no pair."""
     fixes: list[_Fix] = []
-    for call, result in _calls_with_results(state):
+    for call, result in calls_with_results(state):
         if result.error_kind == ErrorKind.CANCELLED:
             continue
         if result.error_kind in NOT_CAUSED_BY_CALL:
@@ -123,12 +123,12 @@ def _later_calls(scan: _ContextScan, step: Step) -> Iterator[tuple[int, TraceSta
     messages, steps = scan.context.messages, scan.context.steps
     before = TraceState(scan.trace, scan.context, step)
     for distance, later in enumerate(steps[step.index + 1 : step.index + 1 + WINDOW], start=1):
-        has_text_call = not before.student_action.tool_calls and bool(_calls_with_results(before))
+        has_text_call = not before.student_action.tool_calls and bool(calls_with_results(before))
         after = before.step.cut + 1 + has_text_call
-        if any(_is_user_text(message) for message in messages[after : later.cut]):
+        if any(is_user_text(message) for message in messages[after : later.cut]):
             return
         before = TraceState(scan.trace, scan.context, later)
-        for call, result in _calls_with_results(before):
+        for call, result in calls_with_results(before):
             yield distance, before, call, result
 
 
@@ -141,24 +141,6 @@ def _text_with_call(state: TraceState, later: TraceState) -> str | None:
     if action.tool_calls or better.tool_calls:
         return "" if action.tool_calls and better.tool_calls else None
     return replace_text_call(action.text, better.text, state.trace.harness)
-
-
-def _calls_with_results(state: TraceState) -> list[tuple[ToolCall, Message]]:
-    """Return the calls of a step that have a result, with it."""
-    action, harness = state.student_action, state.trace.harness
-    if action.tool_calls:
-        results = {result.tool_call_id: result for result in state.results}
-        return [(call, results[call.id]) for call in action.tool_calls if call.id in results]
-    calls, after = calls_in_text(action.text, harness), state.step.cut + 1
-    if len(calls) != 1 or after >= len(state.context.messages):
-        return []
-    result = state.context.messages[after]
-    is_result = harness_for(harness).results_as_user or result.content.startswith(_RESULT_PREFIXES)
-    return [(calls[0], result)] if result.role == "user" and is_result else []
-
-
-def _is_user_text(message: Message) -> bool:
-    return message.role == "user" and not message.content.lstrip().startswith("<")
 
 
 def _succeeded(call: ToolCall, result: Message, attempt: CallAttempt, harness: Harness) -> bool:

@@ -13,6 +13,24 @@ def _hindsight_pairs(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
     return hindsight_pairs(trace)
 
 
+def _user_pairs(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
+    from tracemill.pairs.session.user_corrections import user_pairs
+
+    return user_pairs(trace)
+
+
+def _revised_edit_pairs(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
+    from tracemill.pairs.session.revised_edits import revised_edit_pairs
+
+    return revised_edit_pairs(trace)
+
+
+def _repeated_read_pairs(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
+    from tracemill.pairs.session.repeated_reads import repeated_read_pairs
+
+    return repeated_read_pairs(trace)
+
+
 TEACHERS = LabelSource(
     "teachers",
     means="several teacher models were shown the step and agreed on another action than the agent's",
@@ -23,6 +41,25 @@ HINDSIGHT = LabelSource(
     means="the action failed, and a later one of the same session fixed it",
     better="This fixed it later:",
     pairs_of_trace=_hindsight_pairs,
+)
+USER = LabelSource(
+    "user",
+    means="the user rejected the edit, and accepted another one of the same place later in the session",
+    better="The user accepted this instead:",
+    pairs_of_trace=_user_pairs,
+)
+REVISED_EDIT = LabelSource(
+    "revised_edit",
+    means="a check (tests, linter, compiler) failed after the edit, and succeeded once the agent had revised "
+    "it; the chosen side is the edit with the revisions",
+    better="With this the check succeeds:",
+    pairs_of_trace=_revised_edit_pairs,
+)
+REPEATED_READ = LabelSource(
+    "repeated_read",
+    means="all that was read had been shown before, and the next action edited the file",
+    better="All of that was shown already; do this:",
+    pairs_of_trace=_repeated_read_pairs,
 )
 SIBLINGS = LabelSource(
     "siblings",

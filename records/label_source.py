@@ -79,6 +79,9 @@ LABEL_SOURCES: Registry[LabelSource] = Registry(
     {
         "teachers": "tracemill.pairs.sources:TEACHERS",
         "hindsight": "tracemill.pairs.sources:HINDSIGHT",
+        "user": "tracemill.pairs.sources:USER",
+        "revised_edit": "tracemill.pairs.sources:REVISED_EDIT",
+        "repeated_read": "tracemill.pairs.sources:REPEATED_READ",
         "siblings": "tracemill.pairs.sources:SIBLINGS",
     },
     fits=lambda name, source: (

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from tracemill.data_cards.card.style_probe import StyleSample
 from tracemill.data_cards.model.vendor_terms import find_vendor_restriction
+from tracemill.harnesses.core.vocabulary import DECIDING
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, Vote
 from tracemill.records.views import ActionLabel, StepOrigin
 
@@ -56,6 +57,14 @@ class RowCounts:
         self.operations[pair.rejected_operation, pair.chosen_operation] += 1
         if pair.label_source == "teachers":
             self.agreeing[pair.n_teachers_agreeing] += 1
+
+    def deciding(self, chosen_only: bool = False) -> int:
+        """Return the pairs of which a side, or the chosen side, edits, runs tests or finishes."""
+        return sum(
+            count
+            for (rejected, chosen), count in self.operations.items()
+            if chosen in DECIDING or (rejected in DECIDING and not chosen_only)
+        )
 
     def label(self, label: ActionLabel) -> None:
         """Count a labelled action."""

@@ -74,7 +74,8 @@ class LabelFigures(_Frozen):
     """Counts of single actions as labels.
 
     `answers` counts teachers' answers by outcome: for the agreed action, for another one, at a step without
-    agreement, or why they do not count. `warnings` are sentences on signs that teachers share errors.
+    agreement, or why they do not count. `warnings` are sentences on signs that teachers share errors, or that
+    pairs contradict each other.
     """
 
     answers: dict[str, int] = {}

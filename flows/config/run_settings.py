@@ -112,7 +112,7 @@ class RunSettings(FrozenModel):
     sample: SampleSettings = SampleSettings.model_validate({})
     """How many of those."""
     preset: Literal["none", "open", "frontier", "simulated"] = "none"
-    """A named set of teachers; `none` asks nobody: hindsight pairs only, nothing sent."""
+    """A named set of teachers; `none` asks nobody: pairs of one session only, nothing sent."""
     teachers: tuple[TeacherSettings, ...] = ()
     """Teachers one by one, instead of a preset."""
     accept_terms: bool = False

@@ -18,6 +18,7 @@ from tracemill.pairs.action_labels import (
     label_solved_action,
     why_not_agreed,
 )
+from tracemill.pairs.directions import direction_warnings
 from tracemill.pairs.label_weights import LabelWeights
 from tracemill.pairs.side_text import Wording
 from tracemill.records.action_row import ActionRow
@@ -74,8 +75,11 @@ class ReleaseLabels:
                 self.drop(label.label_source, BETWEEN)
         return replace(self, kept=[each for each in self.kept if side_of(each.origin.trace_id) is not None])
 
-    def figures(self, too_long: Mapping[str, Counter[str]]) -> LabelFigures:
-        """Count labels by source; `too_long` counts reasons of those that do not fit a trainer's context."""
+    def figures(self, too_long: Mapping[str, Counter[str]], pairs: Iterable[DPOPair]) -> LabelFigures:
+        """Count labels by source, with warnings on them and on the released pairs.
+
+        `too_long` counts reasons of those that do not fit a trainer's context.
+        """
         return LabelFigures(
             answers=dict(self.answers.most_common()),
             sources=tuple(
@@ -83,7 +87,7 @@ class ReleaseLabels:
                 for source, steps in sorted(self.steps.items())
                 for dropped in [self.dropped.get(source, Counter()) + too_long.get(source, Counter())]
             ),
-            warnings=self.warnings,
+            warnings=(*self.warnings, *direction_warnings(pairs)),
         )
 
 

@@ -60,9 +60,13 @@ class _Making:
         """Add what is known once the rows were read, and write down what was dropped."""
         released = self.released()
         write_manifest(self.work, self.run_id, "normalize", released.account())
-        labels = self.labels.figures(self.fitting.labels_too_long)
+        labels = self.label_figures(released)
         growth = released.growth(self.split)
         return spec.model_copy(update={"losses": released.losses, "growth": growth, "labels": labels})
+
+    def label_figures(self, released: ReleasedPairs) -> LabelFigures:
+        """Return the counts of labels, with warnings on labels and pairs, once the rows were read."""
+        return self.labels.figures(self.fitting.labels_too_long, (item.pair for item in released.kept))
 
     def released(self) -> ReleasedPairs:
         """Return what is in the release, once the rows were read."""
@@ -110,11 +114,12 @@ def release_pairs(
     making = _Making(work, settings, reredactor, run_id, summary, reduced, labels, split, fitting)
     kept = reduced.normalized.kept
     if only_when_due and (waiting := why_not_due(work, settings.release, split.grown, kept)):
-        outcome = _outcome(making.released(), reduced, labels.figures(fitting.labels_too_long))
+        released = making.released()
+        outcome = _outcome(released, reduced, making.label_figures(released))
         return _as_last_version(replace(outcome, note=waiting), work, settings.release.name)
     made = making.write(judge_with_workspace_gate(gate, said))
     released = making.released()
-    outcome = _outcome(released, reduced, labels.figures(fitting.labels_too_long))
+    outcome = _outcome(released, reduced, making.label_figures(released))
     outcome = replace(outcome, newer_answers=count_stale_labels(work))
     if isinstance(made, NoRelease):
         return replace(outcome, note=made.reason)

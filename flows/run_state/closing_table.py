@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tracemill.flows.run_state.closing_words import in_plain_words
+from tracemill.flows.run_state.closing_words import count_deciding, in_plain_words
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.flows.run_state.stale_labels import stale_labels_text
 from tracemill.records.printable import printable, printable_lines
@@ -78,6 +78,7 @@ def _pair_rows(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str
         ("pairs made", count_lines(in_plain_words(made)) or "none"),
         ("dropped", count_lines(release.dropped) or "none"),
         ("pairs released", _released(made, release)),
+        ("deciding pairs", _deciding(release.kept)),
         ("labels released", count_lines(release.labels)),
         ("labels not released", count_lines(release.labels_dropped)),
         ("label warnings", "\n".join(map(printable, release.warnings))),
@@ -148,6 +149,14 @@ def _released(made: dict[str, int], release: ReleaseOutcome) -> str:
     if made and made == release.kept:
         return "all"
     return count_lines(in_plain_words(release.kept)) or "none"
+
+
+def _deciding(kept: dict[str, int]) -> str:
+    if not kept:
+        return ""
+    either, chosen = count_deciding(kept)
+    pairs = sum(kept.values())
+    return f"{either:,} of {pairs:,} (a side edits, tests or finishes; the chosen one: {chosen:,})"
 
 
 def _indent(counter: Counter[str], word: str) -> str:

@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
+from tracemill.harnesses.core.vocabulary import DECIDING
+
 PLAIN_WORDS = {
     # Verdicts of votes
     "pair": "pair made",
@@ -32,6 +34,9 @@ _PAIR = re.compile(r"(?P<source>[^:]+): (?P<chosen>\S+) over (?P<rejected>\S+)")
 _PAIR_WORDS = {
     "teachers": "teachers: chose {chosen}, agent did {rejected}",
     "hindsight": "self-repair: {chosen} fixed a failed {rejected}",
+    "user": "user: accepted {chosen}, rejected {rejected}",
+    "revised_edit": "revised after a failed check: {chosen}",
+    "repeated_read": "repeated read: {chosen} came next, agent did {rejected}",
     "siblings": "sibling runs: {chosen} solved it, {rejected} did not",
 }
 
@@ -42,6 +47,20 @@ def in_plain_words(counter: Mapping[str, int]) -> dict[str, int]:
     for reason, count in counter.items():
         counts[PLAIN_WORDS.get(reason) or _pair_words(reason)] += count
     return dict(counts)
+
+
+def count_deciding(kinds: Mapping[str, int]) -> tuple[int, int]:
+    """Return how many pairs have a deciding side, and how many a deciding chosen side.
+
+    `kinds` counts pairs by kind (`teachers: edit over read`).
+    """
+    either = chosen = 0
+    for kind, count in kinds.items():
+        if match := _PAIR.fullmatch(kind):
+            decides = match["chosen"] in DECIDING
+            chosen += count * decides
+            either += count * (decides or match["rejected"] in DECIDING)
+    return either, chosen
 
 
 def _pair_words(kind: str) -> str:

@@ -59,7 +59,7 @@ class Summary:
     verdicts: Counter[str] = field(default_factory=Counter)
     hindsight_skips: Counter[str] = field(default_factory=Counter)
     pair_skips: Counter[str] = field(default_factory=Counter)
-    """Why the label sources of packages gave no more pairs, each reason behind the name of its source."""
+    """Why label sources beside teachers and hindsight gave no more pairs, each reason behind its source."""
     pairs: Counter[str] = field(default_factory=Counter)
     gate: dict[str, Any] = field(default_factory=dict)
     """What the gate did, of the whole run (`flows.labeling.gate_report`)."""

@@ -30,6 +30,8 @@ READ_ONLY = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST, Operati
 """Operations that change no files or processes; the order of such calls does not matter."""
 WRITES = frozenset({Operation.EDIT, Operation.CREATE})
 """Operations that write files."""
+DECIDING = frozenset({Operation.EDIT, Operation.RUN_TEST, Operation.FINISH})
+"""Operations that decide how a session ends. A pair is deciding if one of its sides has such an operation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,14 @@ def test_the_head_parses_and_names_every_table(tmp_path: Path) -> None:
     assert "simulated" not in head["tags"]
 
 
+def test_the_card_counts_the_pairs_that_decide_something(tmp_path: Path) -> None:
+    reads = [kept(n, chosen_operation="read", rejected_operation="search") for n in range(2)]
+    ends = [kept(n, chosen_operation="read") for n in range(2, 5)]
+    card, _, _ = make(tmp_path, *reads, *ends, *(kept(n) for n in range(5, 8)))
+    said = " ".join(card.split())
+    assert "6 of 8 pairs (75.0%) decide something: a side edits a file, runs tests or finishes; in 3" in said
+
+
 def test_the_figures_of_the_card_are_those_of_the_manifest(tmp_path: Path) -> None:
     hindsight = kept(8, label_source="hindsight", votes=(), cost_usd=0.0, presentation="p1;system=stand_in")
     card, manifest, _ = make(tmp_path, *(kept(n) for n in range(7)), hindsight)

@@ -1,6 +1,7 @@
 """The closing table says stored reasons in plain words, and keeps reasons it does not know."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import get_args
 
 from tracemill.agreement.voting.early_stop import AGREED, CERTAIN, HOPELESS
@@ -57,6 +58,13 @@ def test_the_rows_of_a_run() -> None:
         "      1  lint: edit over run",
     ]
     assert rows["release"] == "w/releases/demo/2026.11.23\nwrote version 2026.11.23 (1 row)"
+
+
+def test_pairs_that_decide_something_are_counted() -> None:
+    kept = {"teachers: read over edit": 18, "revised_edit: edit over edit": 5, "hindsight: list over read": 3}
+    rows = dict(closing_table_rows(Summary(), None, [], replace(OUTCOME, kept=kept)))
+    assert rows["deciding pairs"] == "23 of 26 (a side edits, tests or finishes; the chosen one: 5)"
+    assert "deciding pairs" not in dict(closing_table_rows(Summary(), None, [], OUTCOME))
 
 
 def test_counts_under_equal_words_add_up() -> None:

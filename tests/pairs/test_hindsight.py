@@ -7,47 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_sessions import bad, ok, session
 
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
 from tracemill.pairs.hindsight import NO_FIX, NOT_CALL, NOT_POSSIBLE, UNCHANGED, hindsight_pairs
-from tracemill.records.message import ErrorKind, Message, ToolCall
+from tracemill.records.message import ErrorKind, Message
 from tracemill.records.pair import DPOPair
-from tracemill.records.trace import Context, Step, Trace
+from tracemill.records.trace import Trace
 
 REAL = os.environ.get("TRACEMILL_REAL_TRACES")
 NOT_READ = "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>"
 ABSENT = "<tool_use_error>String to replace not found in file.\nString: x = 2</tool_use_error>"
-
-Turn = tuple[str, dict[str, Any], str, str | None]
-
-
-def ok(name: str, result: str = "ok", /, **arguments: Any) -> Turn:
-    return (name, arguments, result, None)
-
-
-def bad(name: str, result: str, /, kind: str = ErrorKind.TOOL_ERROR, **arguments: Any) -> Turn:
-    return (name, arguments, result, kind)
-
-
-def session(*steps: Turn | list[Turn] | Message, harness: str = "claude_code") -> Trace:
-    """A trace of one context; a list of turns is one step with parallel calls."""
-    messages: list[Message] = [Message("user", "fix src/app/main.py in /repo")]
-    cuts: list[int] = []
-    for number, step in enumerate(steps):
-        if isinstance(step, Message):
-            messages.append(step)
-            continue
-        turns = step if isinstance(step, list) else [step]
-        cuts.append(len(messages))
-        calls = [ToolCall(f"c{number}-{i}", turn[0], json.dumps(turn[1])) for i, turn in enumerate(turns)]
-        messages.append(Message("assistant", f"step {number}", tuple(calls)))
-        for call, (_, _, result, kind) in zip(calls, turns, strict=True):
-            messages.append(Message("tool", result, (), call.id, call.name, bool(kind), kind))
-    context = Context(
-        0, tuple(messages), tuple(Step(i, cut, "m", "anthropic", cwd="/repo") for i, cut in enumerate(cuts))
-    )
-    return Trace("t", "claude_code", "d", harness, (context,))
 
 
 def edit(old: str = "x = 2", new: str = "x = 3") -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tracemill.records.label_source import LABEL_SOURCES, source_in_words, sourc
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
 GROUP = "tracemill.label_sources"
+OF_SESSIONS = ["user", "revised_edit", "repeated_read"]
 STATUS = """
 import json
 from collections import Counter
@@ -97,7 +98,7 @@ def test_they_can_be_shown_alone(packages: Path, work: tuple[Path, dict]) -> Non
     shown = called_with(packages, "status", "-w", work[0], "--source", "status", "--pairs", "2")
     assert shown.stdout.count("status: an edit without a look at the tree") == 2
     said = refusal_with(packages, "status", "-w", work[0], "--source", "luck")
-    assert "there is no label source 'luck'; expected teachers, hindsight, siblings, status" in said
+    assert "there is no label source 'luck'; expected teachers, hindsight, user, revised_edit, " in said
 
 
 def test_what_it_made_stays_readable_without_it(work: tuple[Path, dict], tmp_path: Path) -> None:
@@ -148,9 +149,10 @@ def test_ours_have_their_names_and_words() -> None:
     assert [LABEL_SOURCES.get(name).name for name in LABEL_SOURCES.names()] == [
         "teachers",
         "hindsight",
+        *OF_SESSIONS,
         "siblings",
     ]
-    assert [source.name for source in sources_of_traces()] == ["hindsight"]
+    assert [source.name for source in sources_of_traces()] == ["hindsight", *OF_SESSIONS]
     assert all(source.means and source.better for source in LABEL_SOURCES)
     assert source_in_words("gone").means == ""
     with pytest.raises(ConfigError, match="there is no label source 'gone'"):

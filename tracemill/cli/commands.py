@@ -318,6 +318,7 @@ def release_command(settings: "RunSettings", as_json: bool) -> None:
     keep = {
         "dropped",
         "pairs released",
+        "deciding pairs",
         "labels released",
         "labels not released",
         "label warnings",

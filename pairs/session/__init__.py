@@ -1,0 +1,1 @@
+"""Label sources that read one recorded session."""

@@ -1,0 +1,63 @@
+"""Pairs of repeated reads: a read of what had been shown already, against the edit that followed it.
+
+The edit replaces text that had been shown before the read and was the same still, in a file that the agent
+had read or written. So it could have been made at once. No later edit of the session rewrites it.
+"""
+
+import re
+from collections import Counter
+
+from tracemill.harnesses.core.vocabulary import WRITES, Operation
+from tracemill.pairs.session.calls import SessionCall, SessionCalls, pairs_of_steps
+from tracemill.pairs.session.text_edits import edit_lasts, read_text_edit
+from tracemill.records.message import Action
+from tracemill.records.pair import DPOPair
+from tracemill.records.trace import Trace
+
+LEAST_LINES = 3
+"""Shorter texts may stand in an earlier message by chance."""
+NO_EDIT = "no edit of the file followed"
+NOT_POSSIBLE = "the edit was not possible yet"
+REWRITTEN = "the edit was rewritten later"
+_LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\u2192|\t|: ?)", re.MULTILINE)
+_EVIDENCE = "all that was read had been shown before, and the next action edited the file"
+
+
+def repeated_read_pairs(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
+    """Return the pairs of repeated reads in step order, and counted reasons why there are no more."""
+    return pairs_of_steps(trace, "repeated_read", _find_edit)
+
+
+def _find_edit(session: SessionCalls, reads: list[SessionCall]) -> tuple[Action, str] | str:
+    if not all(_shows_nothing_new(session, made) for made in reads):
+        return ""
+    step, cut, paths = reads[0].step, reads[0].cut, {made.attempt.effect.target for made in reads}
+    following = session.steps[step + 1] if step + 1 < len(session.steps) else []
+    if not following or session.user_texts(cut + 1, following[0].cut):
+        return NO_EDIT
+    for made in following:
+        edit = read_text_edit(made.attempt)
+        if edit is None or edit.path not in paths or not made.succeeded:
+            return NO_EDIT
+        if not session.shown.holds(edit.old, cut) or not _may_edit(session, step, edit.path):
+            return NOT_POSSIBLE
+        if not edit_lasts(session, made, edit):
+            return REWRITTEN
+    return following[0].state.student_action, _EVIDENCE
+
+
+def _shows_nothing_new(session: SessionCalls, made: SessionCall) -> bool:
+    """Return whether a read succeeded, and one earlier message holds all that it showed."""
+    if not made.succeeded or made.attempt.effect.operation != Operation.READ:
+        return False
+    text = _LINE_NUMBER.sub("", made.result.content.partition("<system-reminder>")[0]).strip("\n")
+    return text.count("\n") >= LEAST_LINES - 1 and session.shown.holds(text, made.cut)
+
+
+def _may_edit(session: SessionCalls, step: int, path: str) -> bool:
+    """Return whether the last call on a file before a step read or wrote it: harnesses ask for that."""
+    for made in reversed([made for calls in session.steps[:step] for made in calls]):
+        effect = made.attempt.effect
+        if effect.target == path and not made.attempt.command:
+            return made.succeeded and effect.operation in (*WRITES, Operation.READ)
+    return False
