@@ -194,7 +194,8 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(find_said_phones, _SAID_PROBE),
     make_probed_detector(
         find_accounts,
-        r"[A-Z]{2}\d\d[ A-Z0-9]{11}",
+        r"[A-Z]{2}\d\d[A-Z0-9]{11}",
+        r"[A-Z]{2}\d\d [A-Z0-9]{1,4} [A-Z0-9]",
         located=True,
     ),
     make_probed_detector(
