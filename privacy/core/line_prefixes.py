@@ -114,12 +114,13 @@ def unnumber_lines(text: str) -> PlainText | None:
     if first is None or (first[0][-1] == "\t" and len(first[1]) < 6 and first.start()):
         return None
     given = PlainText(f"\n{text}")
-    numbers = list(map(int, _LINE_NUMBER.findall(given.text)))
+    pieces = _LINE_NUMBER.split(given.text)
+    numbers = list(map(int, pieces[1::2]))
     if len(numbers) < 2 or 2 * len(numbers) < given.text.count("\n"):
         return None
     if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return None
-    return PlainText(_LINE_NUMBER.sub("\n", given.text), given, _unnumbered)
+    return PlainText("\n".join(pieces[::2]), given, _unnumbered)
 
 
 def _unnumbered(text: str) -> Iterator[tuple[int, int]]:
