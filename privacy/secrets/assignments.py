@@ -144,11 +144,11 @@ _SPECIAL = compile_rule_pattern(r"[\s\"'`,;<>(){}\[\]|\\&/#]")
 
 def _of_whole_line(text: str, at: int, end: int) -> Span | None:
     """Find an unquoted value that takes the rest of its line and holds special characters."""
-    head = text.rfind("\n", max(0, at - 120), at) + 1
-    if (not head and at > 120) or not _LINE_HEAD.fullmatch(text, head, at):
-        return None
     line = _LINE_REST.match(text, end)
     if line is None:
+        return None
+    head = text.rfind("\n", max(0, at - 120), at) + 1
+    if (not head and at > 120) or not _LINE_HEAD.fullmatch(text, head, at):
         return None
     value = line["v"]
     if comment := _COMMENT.search(value):
