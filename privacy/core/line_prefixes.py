@@ -110,7 +110,8 @@ def unnumber_lines(text: str) -> PlainText | None:
     None where fewer than half of the lines are numbered, or the numbers do not count up by one. Numbers
     without padding before a tab count only from the first line on: else they may be a column of a table.
     """
-    first = _LINE_NUMBER.search(f"\n{text[:_NUMBERED_HEAD]}")
+    head = text[:_NUMBERED_HEAD]
+    first = _LINE_NUMBER.search(f"\n{head}") if "\t" in head or "\u2192" in head else None
     if first is None or (first[0][-1] == "\t" and len(first[1]) < 6 and first.start()):
         return None
     given = PlainText(f"\n{text}")

@@ -2,6 +2,7 @@
 """Detect values set under a secret's name: `NAME=value`, `"name": "value"`, `--name value`."""
 
 import re
+import string
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case, is_random, is_token
@@ -14,7 +15,7 @@ from tracemill.privacy.core.secret_names import (
     secret_name_kind,
 )
 
-_NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
+_NAME_CHARS = string.ascii_letters + string.digits + "_-."
 # What must stand before the word `key`.
 _BEFORE_KEY = rf"(?:[_.\-]|(?:{KEY_ADJECTIVES})[_. -]?)"
 # Where a secret's name can begin: a literal, a pattern, and how far the pattern looks back.
@@ -81,9 +82,8 @@ def name_around(text: str, at: int, end: int) -> tuple[int, str]:
 
     The name is "" where no value is secret under it.
     """
-    start = at
-    while start > 0 and at - start < 48 and text[start - 1] in _NAME_CHARS:
-        start -= 1
+    before = text[max(0, at - 48) : at]
+    start = at - len(before) + len(before.rstrip(_NAME_CHARS))
     if text[start - 1 : start] == "\\" and text[start] in "nrt":
         start += 1  # the letter belongs to an escaped newline or tab
     name = text[start:end]
