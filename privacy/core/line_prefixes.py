@@ -110,16 +110,18 @@ def unnumber_lines(text: str) -> PlainText | None:
     None where fewer than half of the lines are numbered, or the numbers do not count up by one. Numbers
     without padding before a tab count only from the first line on: else they may be a column of a table.
     """
-    first = _LINE_NUMBER.search(f"\n{text[:_NUMBERED_HEAD]}")
+    head = text[:_NUMBERED_HEAD]
+    first = _LINE_NUMBER.search(f"\n{head}") if "\t" in head or "\u2192" in head else None
     if first is None or (first[0][-1] == "\t" and len(first[1]) < 6 and first.start()):
         return None
     given = PlainText(f"\n{text}")
-    numbers = list(map(int, _LINE_NUMBER.findall(given.text)))
+    pieces = _LINE_NUMBER.split(given.text)
+    numbers = list(map(int, pieces[1::2]))
     if len(numbers) < 2 or 2 * len(numbers) < given.text.count("\n"):
         return None
     if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return None
-    return PlainText(_LINE_NUMBER.sub("\n", given.text), given, _unnumbered)
+    return PlainText("\n".join(pieces[::2]), given, _unnumbered)
 
 
 def _unnumbered(text: str) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ to its class and searching twenty of a kind.
 
 import re
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,6 +32,23 @@ UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 def compile_rule_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern whose classes (`\\w`, `\\d`, `\\s`, letters in any case) are those of ASCII."""
     return re.compile(pattern, re.ASCII)
+
+
+def build_words_pattern(words: Iterable[bytes]) -> bytes:
+    """Build a pattern of words by their first letters, `(?:ab(?:c|d))`, that prefers the longer match.
+
+    It is searched several times as fast as `abc|abd`.
+    """
+    following: dict[bytes, set[bytes]] = {}
+    for word in words:
+        following.setdefault(word[:1], set()).add(word[1:])
+    if set(following) == {b""}:
+        return b""
+    branches = [
+        re.escape(first) + build_words_pattern(rest) for first, rest in sorted(following.items()) if first
+    ]
+    whole = b"|".join(branches)
+    return b"(?:" + whole + (b")?" if b"" in following else b")")
 
 
 def _table(mark: str, characters: str, keep: bool = True) -> bytes:

@@ -44,7 +44,7 @@ def find_bare_macs(view: TextView) -> Iterator[Span]:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    make_probed_detector(find_said_emails, r"[\w.+-] ?[\[(<{] ?(?:at|AT|\xe4t) ?[\])>}] ?[A-Za-z0-9]"),
+    make_probed_detector(find_said_emails, r"[\[(<{] ?(?:at|AT|\xe4t) ?[\])>}]"),
     make_probed_detector(
         find_named_addresses,
         r"\d-\d{1,3}-\d{1,3}-\d{1,3}\.[A-Za-z][\w-]*\.[A-Za-z]|(?i:ec2|ip)-\d{1,3}-\d{1,3}-\d{1,3}-\d",

@@ -96,9 +96,9 @@ _NUMBERS: tuple[tuple[str, str, str, Callable[[str], bool]], ...] = (
     ("LOCATION", "latitude|longitude|lat|lng|lon|long", r"-?\d{1,3}\.\d{4,12}", _any),
 )  # fmt: skip
 _ALONE = re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-]|\.\d)")
+_GPS_WORD = r"(?:gps|geo|coord(?:inate)?s?|latlng|lat[,_/ ]{1,2}l(?:ng|on|ong)|position|located at)"
 _GPS = re.compile(
-    r"(?i)(?:gps|geo|coord(?:inate)?s?|latlng|lat[,_/ ]{1,2}l(?:ng|on|ong)|position|located at)"
-    rf"{_BETWEEN}(?P<v>-?\d{{1,2}}\.\d{{3,12}})[\"'`]?\s{{0,2}},\s{{0,2}}[\"'`]?(?P<w>-?\d{{1,3}}\.\d{{3,12}})(?!\w)"
+    rf"(?i){_GPS_WORD}{_BETWEEN}(?P<v>-?\d{{1,2}}\.\d{{3,12}})[\"'`]?\s{{0,2}},\s{{0,2}}[\"'`]?(?P<w>-?\d{{1,3}}\.\d{{3,12}})(?!\w)"
 )
 STREET = (
     r"(?:\d{1,5}[A-Za-z]? (?:[A-Z\xc0-\xde][\w'.-]{1,24} ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Dr|Boulevard|Blvd|Way|Court|Ct|Place|Pl|Square|Sq|Terrace|Close|Crescent|Highway|Hwy|Parkway|Pkwy|Gardens|Row|Hill)\b\.?"
@@ -329,7 +329,7 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(find_written_cpfs, r"\d{3}\.\d{3}\.\d{3}-\d\d"),
     make_probed_detector(
         find_places,
-        r"\d\.\d{3,12}[\"'`]?\s*,\s*[\"'`]?-?\d{1,3}\.\d{3}",
+        rf"(?i){_GPS_WORD}[^\n]*\d\.\d{{3,12}}[\"'`]?\s*,\s*[\"'`]?-?\d{{1,3}}\.\d{{3}}",
         r"\d [A-Z][\w'.-]+ (?:[\w'.-]+ )*(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Dr|Boulevard|Blvd|Way|Court|Ct|Place|Pl|Square|Sq|Terrace|Close|Crescent|Highway|Hwy|Parkway|Pkwy|Gardens|Row|Hill)",
         r"\d(?: ?bis| ?ter)?,? (?:rue|avenue|av\.|boulevard|bd|place|chemin|impasse|all\xe9e|quai|route|cours) ",
         r"(?i:stra(?:\xdf|ss)e|str\.|weg|platz|allee|gasse|damm|ring|ufer|straat|gatan|vej) \d",
@@ -346,13 +346,13 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_committers,
         r" \(\d{1,6}\):\n[ \t]{2}",
-        r"[0-9a-f]{7}(?:[ \t]+|[ \t]?[|,;:-][ \t]?|[ \t]\()(?:\d{4}-\d\d-\d\d[^\n]*)?[A-Z?\xc0-\xde]",
+        r"(?:^|[\n\"])[*|/\\ ]*[0-9a-f]{7}[0-9a-f]*(?:[ \t]+|[ \t]?[|,;:-][ \t]?|[ \t]\()(?:\d{4}-\d\d-\d\d[^\n]*)?[A-Z?\xc0-\xde]",
     ),
     make_probed_detector(
         find_counted,
-        r"(?:^|[\n\"])[ \t]{0,8}\d{1,7}[ \t]{1,4}[A-Z?\xc0-\xde][^\s\d]+ (?:[^\s\d]+ ){0,4}[A-Z?\xc0-\xde]",
+        r"(?:^|[\n\"])[ \t]*\d+[ \t]+[A-Z?\xc0-\xde][^\s\d]+ (?:[^\s\d]+ )*[A-Z?\xc0-\xde]",
     ),
-    make_probed_detector(find_phones, r"0\d{1,2}-\d{3,4}-\d{4}", r"[1-9][1-9]\)? ?9?\d{4}-\d{4}"),
+    make_probed_detector(find_phones, _JP, _BR),
 )
 DOCUMENTED = DETECTORS[:-1]
 """The detectors that also run on names in JSON."""

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import NamedTuple
 
-from tracemill.privacy.core.rule import Detector, Span, TextView, fold, make_probed_detector
+from tracemill.privacy.core.rule import (
+    Detector,
+    Span,
+    TextView,
+    build_words_pattern,
+    fold,
+    make_probed_detector,
+)
 from tracemill.privacy.personal.labelled_data import TAGS
 
 _MIN_DIGITS = 5
@@ -109,25 +116,13 @@ def _read(table: str) -> dict[str, list[_Number]]:
     return found
 
 
-def _by_letters(labels: Iterable[bytes]) -> bytes:
-    """Build a prefix pattern of labels, `(?:ab(?:c|d))`, that prefers the longer match."""
-    following: dict[bytes, set[bytes]] = {}
-    for label in labels:
-        following.setdefault(label[:1], set()).add(label[1:])
-    if set(following) == {b""}:
-        return b""
-    branches = [re.escape(first) + _by_letters(rest) for first, rest in sorted(following.items()) if first]
-    whole = b"|".join(branches)
-    return b"(?:" + whole + (b")?" if b"" in following else b")")
-
-
 def _folded(label: str) -> Iterator[bytes]:
     """Yield the spellings of a label in the folded plane of a text."""
     yield from {fold(label), fold(label.upper())}
 
 
 _LATIN, _OTHER = _read(_TABLE), _read(_SCRIPTS)
-_LABEL = re.compile(_by_letters(each for label in _LATIN for each in _folded(label)))
+_LABEL = re.compile(build_words_pattern(each for label in _LATIN for each in _folded(label)))
 _OTHER_LABEL = re.compile("|".join(sorted(map(re.escape, _OTHER), key=len, reverse=True)))
 _SUFFIX = re.compile(r"(?:Number|No|Nr|Num|Code|Id|ID|Value)|s?(?![^\W_])")
 

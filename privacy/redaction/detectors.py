@@ -239,7 +239,7 @@ class Detectors:
     def spans(self, text: str, needs: DetectorNeeds) -> list[Span]:
         """Return all findings of the needed detectors, the surest kind first.
 
-        A text with numbered lines is read without the numbers.
+        A text with numbered lines is read without the numbers. A finding is returned once.
         """
         read = needs.read or _read(text)
         spans = self._spans(read.text, needs)
@@ -251,7 +251,7 @@ class Detectors:
         found = self._others(view, bits)
         for plain, each in self._plain_needs(text, needs) if bits & _PREFIXED else ():
             found += plain.place_spans(self._others(TextView(plain.text, each.ends), each.bits))
-        return exact + self.without_allowed(text, found)
+        return exact + self.without_allowed(text, list(dict.fromkeys(found)))
 
     def _plain_needs(self, text: str, needs: DetectorNeeds) -> Sequence[tuple[PlainText, DetectorNeeds]]:
         if needs.bits == EVERYTHING.bits:

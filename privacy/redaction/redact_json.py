@@ -128,8 +128,11 @@ def _literals(text: str) -> Iterator[_Literal]:
         previous, end = value, match.end()
 
 
+_DECODER = json.JSONDecoder(strict=False)
+
+
 def _decode(literal: str) -> str:
-    return json.loads(literal, strict=False) if "\\" in literal else literal[1:-1]
+    return _DECODER.raw_decode(literal)[0] if "\\" in literal else literal[1:-1]
 
 
 def _encode(value: str, model: str) -> str:

@@ -61,22 +61,20 @@ def _context(context: Context, harness: str, leaf: LeafRedactor, made: _Made) ->
 
 def _judge(call: ToolCall, harness: str) -> tuple[FileKind, bool] | None:
     """Return the kind of secret file that a call names, and whether it writes it; else None."""
-    kind = named_secret_file(call.arguments)
-    rule = rule_of(harness, call.name) if kind else None
+    rule = rule_of(harness, call.name)
     arguments = read_arguments(call.arguments) if rule else None
     if rule is None or arguments is None:
         return None
     if rule.reading == "shell":
         line = action_command_line(arguments, rule)
-        kind = named_secret_file(line) if line else None
-        if line is None or kind is None or not _SHOWS.search(line):
+        kind = named_secret_file(line) if line and _SHOWS.search(line) else None
+        if line is None or kind is None or (kind is FileKind.SECRET and not _SHOWS_WHOLE.match(line)):
             return None
-        if kind is FileKind.SECRET and not _SHOWS_WHOLE.match(line):
-            return None
-        return kind, False
-    paths = [each for name in rule.paths if isinstance(each := arguments.get(name), str)]
-    kind = next((each for path in paths if (each := named_secret_file(path))), None)
-    return (kind, True) if kind else None
+    else:
+        paths = [each for name in rule.paths if isinstance(each := arguments.get(name), str)]
+        kind = next((each for path in paths if (each := named_secret_file(path))), None)
+    named = kind and named_secret_file(call.arguments)  # as JSON spells them too
+    return (kind, rule.reading != "shell") if kind and named else None
 
 
 def _with_calls(

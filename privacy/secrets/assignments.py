@@ -2,10 +2,11 @@
 """Detect values set under a secret's name: `NAME=value`, `"name": "value"`, `--name value`."""
 
 import re
+import string
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case, is_random, is_token
-from tracemill.privacy.core.rule import Span, TextView, compile_rule_pattern
+from tracemill.privacy.core.rule import Span, TextView, build_words_pattern, compile_rule_pattern
 from tracemill.privacy.core.secret_names import (
     KEY_ADJECTIVE,
     KEY_ADJECTIVES,
@@ -14,7 +15,7 @@ from tracemill.privacy.core.secret_names import (
     secret_name_kind,
 )
 
-_NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
+_NAME_CHARS = string.ascii_letters + string.digits + "_-."
 # What must stand before the word `key`.
 _BEFORE_KEY = rf"(?:[_.\-]|(?:{KEY_ADJECTIVES})[_. -]?)"
 # Where a secret's name can begin: a literal, a pattern, and how far the pattern looks back.
@@ -36,7 +37,7 @@ _STARTS = {
         (b"connection", r"connection[_-]?string", 0),
     )
 }
-_START = re.compile(b"|".join(_STARTS))
+_START = re.compile(build_words_pattern(_STARTS))
 _ASSIGN = compile_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})"
     r"(?P<close>\\*[\"'`]?\)?\]?)"
@@ -81,9 +82,8 @@ def name_around(text: str, at: int, end: int) -> tuple[int, str]:
 
     The name is "" where no value is secret under it.
     """
-    start = at
-    while start > 0 and at - start < 48 and text[start - 1] in _NAME_CHARS:
-        start -= 1
+    before = text[max(0, at - 48) : at]
+    start = at - len(before) + len(before.rstrip(_NAME_CHARS))
     if text[start - 1 : start] == "\\" and text[start] in "nrt":
         start += 1  # the letter belongs to an escaped newline or tab
     name = text[start:end]
@@ -144,11 +144,11 @@ _SPECIAL = compile_rule_pattern(r"[\s\"'`,;<>(){}\[\]|\\&/#]")
 
 def _of_whole_line(text: str, at: int, end: int) -> Span | None:
     """Find an unquoted value that takes the rest of its line and holds special characters."""
-    head = text.rfind("\n", max(0, at - 120), at) + 1
-    if (not head and at > 120) or not _LINE_HEAD.fullmatch(text, head, at):
-        return None
     line = _LINE_REST.match(text, end)
     if line is None:
+        return None
+    head = text.rfind("\n", max(0, at - 120), at) + 1
+    if (not head and at > 120) or not _LINE_HEAD.fullmatch(text, head, at):
         return None
     value = line["v"]
     if comment := _COMMENT.search(value):
@@ -280,6 +280,8 @@ def _is_password(text: str, start: int, name: str, sep: str, span: Span) -> bool
 # quotes, and its own after a backslash.
 _BARE = r"[^\s\"'`,;<>(){}\[\]|\\&]"
 _WORD = r"(?:[^\s*]|\*[^*\n])[^\n]{5}"
+_WORD_QUOTED = r"\\*[\"'`][^\n]{5}"
+_NO_COLON = _BARE.replace("[^", "[^:")
 _TOKEN = rf"(?:{_BARE}{{0,5}}[0-9]{_BARE}{{4}}|{_BARE}{{6,}}[0-9]|{_BARE}{{20}}|{_BARE}{{2,10}}[!#+$%^*?~@&]{_BARE}{{4}}|(?-i:[a-z]{{2,16}}-){{3}}[a-z])"
 
 
@@ -300,18 +302,24 @@ def _quoted(value: str, lead: str) -> str:
 
 _TOKEN_QUOTED = _quoted(_TOKEN, "*")
 _TOKEN_IN_ENVIRONMENT = _TOKEN.replace(_BARE, r"[^\s\"'`\\]")
+# The same directly after a colon: `passwords::tests` is a path.
+_WORD_APART = _WORD.replace(r"[^\s*]", r"[^\s*:]")
+_TOKEN_APART = (
+    rf"(?:(?:{_NO_COLON}{_BARE}{{0,4}})?[0-9]{_BARE}{{4}}|{_NO_COLON}(?:{_BARE}{{5,}}[0-9]|{_BARE}{{19}}"
+    rf"|{_BARE}{{1,9}}[!#+$%^*?~@&]{_BARE}{{4}})|(?-i:[a-z]{{2,16}}-){{3}}[a-z])"
+)
 _LOGIN = r"(?-i:[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/=]{3}"
 _SCHEME = r"(?:(?:bearer|basic|token|apikey|bot|ssws|key)\s+)?"
 _CLOSE = r"\\*[\"'`]?\)?\]?"
-_JOINT = r"\s*(?::\s*[A-Za-z][\w.\[\]| ]*=|=>|:=|=+|:"
+_SIGN = r"\s*(?::\s*[A-Za-z][\w.\[\]| ]*=|=>|:=|=+"
 _SAID = r"\s(?:is|was)[: ]\s*|\s+\|\s+"
 
 
-def _set_under(name: str, quoted: str, bare: str) -> str:
-    """Build a probe for a quoted or a bare value under a name."""
+def _set_under(name: str, quoted: str, bare: str, apart: str) -> str:
+    """Build a probe for a quoted or a bare value under a name; `apart` is one directly after a colon."""
     return (
-        rf"(?i){name}{_CLOSE}(?:(?:{_JOINT}|,)\s*|{_SAID}|[ \t](?:to|as)[ \t]+){_SCHEME}[fbru]{{0,2}}{quoted}"
-        rf"|(?:{_JOINT})[ \t]*|{_SAID}){_SCHEME}{bare})"
+        rf"(?i){name}{_CLOSE}(?:(?:{_SIGN}|:|,)\s*|{_SAID}|[ \t](?:to|as)[ \t]+){_SCHEME}[fbru]{{0,2}}{quoted}"
+        rf"|(?:{_SIGN})[ \t]*|\s*:[ \t]+|{_SAID}){_SCHEME}{bare}|\s*:{_SCHEME}{apart})"
     )
 
 
@@ -333,18 +341,24 @@ def _apart(passwords: str, others: str) -> Iterator[str]:
     yield rf"(?:{passwords}){named}{_WORD}|(?:{others}){named}{_TOKEN_IN_ENVIRONMENT}"
 
 
+# `PASS: ` in capitals is a test that passed, so `PASS` has a probe of its own, without that joint.
+_PASS = r"(?:(?-i:p)ass|p(?-i:a)ss|pa(?-i:s)s|pas(?-i:s)|(?-i:[A-WYZa-z0-9_]PASS))"
+_CAPITAL_PASS = r"PASS(?:[\\\"'`)\]]+\s*[:=,]|\s+[:=,]|[=,]|:[^ ]|[\\\"'`)\]]*(?:\s+\||\s(?:is|was|to|as)[: \t]))\s*[^\n]{4}"
 PROBES = (
     _set_under(
-        r"(?:pass(?:(?:w|phrase|code|[\d_.-])[\w.-]*)?|_pw|(?:pwd|psk)(?:[\d_.-][\w.-]*)?|kennwort[\w.-]*)",
+        rf"(?:{_PASS}|pass(?:w|phrase|code|[\d_.-])[\w.-]*|_pw|(?:pwd|psk)(?:[\d_.-][\w.-]*)?|kennwort[\w.-]*)",
+        _WORD_QUOTED,
         _WORD,
-        _WORD,
+        _WORD_APART,
     ),
+    _CAPITAL_PASS,
     _set_under(
         r"(?:(?:secret|token|credential|authorization|connection[_-]?string|(?:[a-z_.-]|[a-z] )key)[\w-]*"
         r"|auth|_pat)",
         _TOKEN_QUOTED,
         _TOKEN,
+        _TOKEN_APART,
     ),
-    _set_under("auth", r"\\*[\"'`]" + _LOGIN, _LOGIN),
+    _set_under("auth", r"\\*[\"'`]" + _LOGIN, _LOGIN, _LOGIN),
     *_apart("PASS|PWD|PSK|KENNWORT", "SECRET|TOKEN|CREDENTIAL|KEY|AUTH|_PAT|CONNECTION"),
 )

@@ -154,7 +154,7 @@ DETECTORS: tuple[Detector, ...] = (
 _HINT = re.compile(
     r"env|\.key|secret|credential|rc\b|pgpass|htpasswd|\.cnf|\.vault|tfvars|kube|id_(?:rsa|dsa|ecdsa|ed25519)|token|passw|passphrase|auth\.json"
 )
-_COMMAND_WORD = re.compile(r"(?:(?<=[\s\"':=(])|^)[\w.~$/@+-]*[\w]")
+_COMMAND_WORD = re.compile(r"(?<![^\s\"':=(])[\w.~$/@+-]*\w")
 _MOST = 8192  # characters of a command line that are searched
 
 
@@ -163,5 +163,5 @@ def named_secret_file(text: str) -> FileKind | None:
     text = text[:_MOST]
     if not _HINT.search(text):
         return None
-    kinds = {kind for word in _COMMAND_WORD.findall(text) if (kind := _kind_of(word))}
+    kinds = {kind for word in set(_COMMAND_WORD.findall(text)) if (kind := _kind_of(word))}
     return FileKind.FIELDS if FileKind.FIELDS in kinds else FileKind.SECRET if kinds else None

@@ -9,7 +9,14 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import (
+    Detector,
+    Span,
+    TextView,
+    build_words_pattern,
+    compile_rule_pattern,
+    make_probed_detector,
+)
 from tracemill.privacy.core.table_columns import cell_kind, column_type
 
 _MOST_ROWS = 5_000
@@ -17,7 +24,11 @@ _MOST_WIDTH = 8_000  # characters of a line
 _Cells = list[tuple[int, int]]
 """Start and end of the cells of a line, without blanks and quotes."""
 
-_WORDS = re.compile(rb"pass|pwd|secret|token|key|auth|credential|_pat|name|phone|mobile|birth|dob|pw")
+_WORDS = re.compile(
+    build_words_pattern(
+        b"pass pwd secret token key auth credential _pat name phone mobile birth dob pw".split()
+    )
+)
 _AROUND = compile_rule_pattern(
     r"[\w.-]{0,40}(?: (?:key|token|name|of|birth|date|number|code|\w+ ?\|)){0,3}[\"'`]?[ \t]*(?:[|,;\t\r\n]| $|$|(?<=  )\S)"
 )
@@ -231,11 +242,10 @@ _ALIGNED = r"(?:passw|pwd|secret|token|key|name|phone|birth)"  # in columns alig
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_table_cells,
-        rf"(?i){_WORD}[\w.-]*(?: [\w ]+)?[\"'`*]*[ \t]*\|[^\n]*\n",
+        rf"(?i){_WORD}(?:[\w.-]*(?: [\w ]+)?[\"'`*]*[ \t]*\|[^\n]*\n"
+        r"|\w*\"?(?:\t\"?\w[^\n]*\n|[,;]\"?[a-z_][\w ]*\"?[,;\r\n]))",
         rf"(?i)\|[ \t]*[\"'`*]*[\w .-]*{_WORD}[\w -]*[\"'`*]*[ \t]*[|\r\n]",
-        rf"(?i){_WORD}\w*\"?\t\"?\w[^\n]*\n",
         rf"(?i)\w\"?\t\"?\w*{_WORD}\w*\"?[\t\r\n]",
-        rf"(?i){_WORD}\w*\"?[,;]\"?[a-z_][\w ]*\"?[,;\r\n]",
         rf"(?i)\w\"?[,;]\"?\w*{_WORD}\w*\"?[,;\r\n]",
         rf"(?:  |_){_ALIGNED}[a-z_]*(?:   *[a-z]|\r?\n)",
         located=True,
