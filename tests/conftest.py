@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import hub_stub
+import lone_network
 import postgres_server
 import pytest
 from console_says import NO_BROWSER, Call
@@ -86,14 +87,11 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was not run for want of PostgreSQL or a browser is said in words: it proves nothing."""
-    skipped = terminalreporter.stats.get("skipped", [])
-    absent = sum(postgres_server.ABSENT in str(report.longrepr) for report in skipped)
-    if absent:
-        said = f"NOT RUN: {absent} tests on PostgreSQL; {postgres_server.ABSENT}"
-        terminalreporter.write_line(said, red=True, bold=True)
-    if unseen := sum(NO_BROWSER in str(report.longrepr) for report in skipped):
-        terminalreporter.write_line(f"NOT RUN: {unseen} tests; {NO_BROWSER}", red=True, bold=True)
+    """What was not run for want of something on this machine is said in words: it proves nothing."""
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    for reason in (postgres_server.ABSENT, NO_BROWSER, lone_network.ABSENT):
+        if count := sum(reason in said for said in skipped):
+            terminalreporter.write_line(f"NOT RUN: {count} tests; {reason}", red=True, bold=True)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,7 +1,9 @@
 """Nights in which the worker and the server are killed, over a real Prefect server, a provider and a Hub."""
 
+import json
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -70,6 +72,34 @@ def test_a_night_whose_worker_and_server_were_killed_ends_and_pays_for_nothing_t
 
 def trained(house: PrefectHouse) -> set[str]:
     return {run["parameters"]["release"] for run in house.runs("training", *ENDED)}
+
+
+def test_a_training_whose_worker_was_killed_is_started_again_once_and_completes(
+    house: PrefectHouse, hub: Hub
+) -> None:
+    """The worker is killed with the training, which goes on from its last checkpoint under a new worker."""
+    config = config_of(house.folder)
+    config.write_text(config.read_text().replace("max_steps = 2\n", "max_steps = 40\nsave_steps = 5\n"))
+    house.start_worker()
+    house.tracemill("deploy", config, "--cron", "0 3 1 1 *", "--training-pool", POOL)
+    house.call_dead_after(60)
+    house.start_run("harvest", "nightly-harvest")
+    saved = house.folder / "w" / "checkpoints"
+    house.wait(lambda: list(saved.rglob("checkpoint-5/trainer_state.json")), 600, every_s=0.05)
+    house.kill("worker")
+    assert not list(saved.rglob("training.json"))
+    [crashed] = house.wait(lambda: house.runs("training", "Crashed"), 200)
+    assert "no heartbeat" in crashed["state"]["message"]
+    house.start_worker()
+    [again] = house.wait(lambda: house.runs("training", *ENDED), 400)
+    assert again["parameters"] == crashed["parameters"]
+    assert again["parameters"]["release"] == f"{DATASET}@{next(iter(hub.repos[DATASET].tags))}"
+    assert house.count("training") == {"Crashed": 1, "Completed": 1}
+    [report] = [json.loads(path.read_text()) for path in saved.rglob("training.json")]
+    assert report["steps"] == 40
+    assert report["resumed_at_step"] >= 5
+    for flow in ("harvest", "release"):
+        assert house.count(flow) - Counter(Scheduled=1) == {"Completed": 1}
 
 
 def deploy_two_times(house: PrefectHouse, config: Path) -> list[datetime]:

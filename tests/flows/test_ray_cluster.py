@@ -41,8 +41,8 @@ SHARD_MB = 0.02
 SPENT = 4
 """Exit code of a run that had spent its cap before and asked nothing."""
 TABLES = ("traces", "decisions", "replies", "votes", "pairs")
-VARIES = {"generation_id", "raw", "latency_s", "cost_usd", "usage", "cached_tokens"}
-"""What differs between two purchases of one answer."""
+VARIES = {"generation_id", "raw", "latency_s", "cost_usd", "usage", "cached_tokens", "order"}
+"""What differs between two purchases of one answer: which teacher's turn it is first at a step, too."""
 
 
 @contextmanager
@@ -160,15 +160,15 @@ def test_workers_of_a_cluster_hold_one_cap_on_postgresql(
         said = "tracemill: the Ray cluster started 2 of 3 workers in 8 s; expected one free CPU for each"
         assert crowded.stderr.splitlines()[-1].startswith(said)
         assert stub.stats()["received"] == 0
-        record, charged = record_of(replay(workers=2)), stub.stats()["charged_nusd"]
+        record, charged = record_of(replay(workers=2)), stub.stats()["charged_nanousd"]
         assert 0.5 * usd_down(cap_usd) < charged <= usd_down(cap_usd)
         assert record["summary"]["at_cap"] > 0
         with Ledger(ledger_url) as ledger:
             spent = ledger.spent(record["run_id"])
-        assert (spent.settled_nusd, spent.open_calls) == (charged, 0)
+        assert (spent.settled_nanousd, spent.open_calls) == (charged, 0)
         again = replay(workers=2)
         assert (again.returncode, json.loads(again.stdout)["run_id"]) == (SPENT, record["run_id"])
-        assert stub.stats()["charged_nusd"] == charged
+        assert stub.stats()["charged_nanousd"] == charged
 
 
 @pytest.mark.long
@@ -187,7 +187,7 @@ def test_ctrl_c_lets_the_calls_of_all_workers_come_home(tmp_path: Path) -> None:
         wait_while_running(process, lambda: stub.stats()["received"] >= 6)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=120)
-        charged, received = stub.stats()["charged_nusd"], stub.stats()["received"]
+        charged, received = stub.stats()["charged_nanousd"], stub.stats()["received"]
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert 6 <= received < 100
@@ -195,7 +195,7 @@ def test_ctrl_c_lets_the_calls_of_all_workers_come_home(tmp_path: Path) -> None:
     [run_id] = [record["run_id"] for record in records if record["command"] == "replay"]
     with Ledger(ledger_url) as ledger:
         spent = ledger.spent(run_id)
-    assert (spent.settled_nusd, spent.open_calls) == (charged, 0)
+    assert (spent.settled_nanousd, spent.open_calls) == (charged, 0)
     assert len(rows(folder, "replies")) == received
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tracemill.flows.run_state.run_records import sole_writer
@@ -146,6 +147,23 @@ def test_a_configuration_is_served_by_one_alone(tmp_path: Path) -> None:
         assert not list(home.glob("*.db"))
     with lock_served_config(home, config):
         pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP])
+def test_a_schedule_that_is_ended_while_its_server_comes_up_leaves_none(
+    tmp_path: Path, end: signal.Signals
+) -> None:
+    config, log = tmp_path / "run.toml", tmp_path / "log"
+    config.write_text(SOURCE)
+    with serving(config, log) as served:
+        until = time.monotonic() + 200
+        while not any("uvicorn" in each.cmdline() for each in psutil.Process(served.pid).children()):
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.05)
+        served.send_signal(end)
+        assert served.wait(90) == 130
+    assert nothing_is_left_of(tmp_path / "prefect")
 
 
 @pytest.mark.slow

@@ -21,6 +21,8 @@ from tracemill.records.storage.workspace import Workspace
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 MODELS = ("simulated/deepseek-a", "simulated/kimi-a", "simulated/glm-a")
+VIEWS = {"dpo", "dpo_json", "sft", "agreed", "solved", "kto", "prm", "hints", "soft", "votes"}
+VIEWS |= {f"{view}_{size}" for view in ("dpo", "sft", "kto") for size in ("1k", "4k", "8k")}
 VARIES = {"generation_id", "raw", "latency_s", "created", "written_at", "run_id", "order"}
 
 
@@ -91,7 +93,14 @@ def test_a_workspace_on_s3_gives_the_release_of_one_on_disk(
         assert found == rows(disk, name)
     for name in ("rows", "kept", "dropped", "splits", "labels", "version"):
         assert on_s3["release"][name] == on_disk["release"][name]
-    assert released(Path(on_s3["release"]["path"])) == released(Path(on_disk["release"]["path"]))
+    found = released(Path(on_s3["release"]["path"]))
+    assert found == released(Path(on_disk["release"]["path"]))
+    assert {path.split("/")[1] for path in found} >= VIEWS
+    assert all(found.values())
+    copied = fsspec.filesystem("s3").find(f"{s3_server.BUCKET}/team/workspace/releases")
+    assert {path.partition("/data/")[2] for path in copied if path.endswith(".parquet")} == {
+        path.removeprefix("data/") for path in found
+    }
 
 
 @pytest.mark.long

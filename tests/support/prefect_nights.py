@@ -17,6 +17,7 @@ import httpx
 import psutil
 
 POOL = "tracemill"
+_SCRIPT = Path(sys.executable).parent / "tracemill"
 
 
 class PrefectHouse:
@@ -55,6 +56,11 @@ class PrefectHouse:
         command = ["prefect", "worker", "start", "--pool", POOL, "--type", "process"]
         self._start("worker", [sys.executable, "-m", *command])
 
+    def start_schedule(self, config: Path) -> None:
+        """`tracemill schedule`, whose time comes once a year."""
+        command = [str(_SCRIPT), "schedule", str(config), "--cron", "0 3 1 1 *"]
+        self._start("schedule", command)
+
     def _start(self, name: str, command: list[str]) -> None:
         with (self.folder / f"{name}.log").open("ab") as log:
             self.running[name] = subprocess.Popen(
@@ -73,9 +79,8 @@ class PrefectHouse:
         psutil.wait_procs(below, timeout=10)
 
     def tracemill(self, *arguments: object, cwd: Path | None = None) -> str:
-        script = str(Path(sys.executable).parent / "tracemill")
         done = subprocess.run(
-            [script, *map(str, arguments)],
+            [str(_SCRIPT), *map(str, arguments)],
             env=self.env,
             capture_output=True,
             text=True,
@@ -100,6 +105,10 @@ class PrefectHouse:
         wanted = {"flows": {"name": {"any_": [flow]}}, "sort": "START_TIME_ASC"}
         found = self.post("flow_runs/filter", **wanted)
         return [run for run in found if not states or run["state_name"] in states]
+
+    def deployments(self, flow: str) -> list[str]:
+        """The names of the deployments of a flow."""
+        return [each["name"] for each in self.post("deployments/filter", flows={"name": {"any_": [flow]}})]
 
     def start_run(self, flow: str, deployment: str) -> None:
         """Start a deployment now.
