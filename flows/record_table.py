@@ -5,12 +5,10 @@ from typing import Any
 from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 
-_NO_RELEASE = ReleaseOutcome(None, None, 0, False, {}, {}, note="none: left to the flow `release`")
-
 
 def record_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the closing table of a run's record."""
-    release = ReleaseOutcome(**record["release"]) if record["release"] else _NO_RELEASE
+    release = ReleaseOutcome(**record["release"]) if record["release"] else None
     rows = closing_table_rows(
         Summary.from_json(record["summary"]), record["cap_usd"], record["teachers"], release
     )

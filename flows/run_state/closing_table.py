@@ -1,6 +1,7 @@
 """Build the closing table of a run."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tracemill.flows.run_state.closing_words import count_deciding, in_plain_words
@@ -26,14 +27,19 @@ def _money(value: float) -> str:
 
 
 def closing_table_rows(
-    summary: Summary, cap_usd: float | None, teachers: list[str], release: ReleaseOutcome
+    summary: Summary, cap_usd: float | None, teachers: list[str], release: ReleaseOutcome | None
 ) -> list[tuple[str, str]]:
-    """Return the closing table as (name, figures), in pipeline order, empty rows left out."""
+    """Return the closing table as (name, figures), in pipeline order, empty rows left out.
+
+    `release` is None where making one was no part of the run.
+    """
+    made = {**summary.pairs, **(release.siblings if release else {})}
     rows = [
         *_read_rows(summary),
         *_asked_rows(summary, cap_usd, teachers),
-        *_pair_rows(summary, release),
-        *_release_rows(release),
+        *_pair_rows(summary, made, release.no_sibling if release else {}),
+        *(_released_rows(made, release) if release else ()),
+        *(_release_rows(release) if release else ()),
         ("stopped", summary.stopped or ""),
     ]
     return [(what, figures) for what, figures in rows if figures]
@@ -65,8 +71,9 @@ def _asked_rows(summary: Summary, cap_usd: float | None, teachers: list[str]) ->
     ]
 
 
-def _pair_rows(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str]]:
-    made = {**summary.pairs, **release.siblings}
+def _pair_rows(
+    summary: Summary, made: dict[str, int], no_sibling: Mapping[str, int]
+) -> list[tuple[str, str]]:
     return [
         ("votes", count_lines(in_plain_words(summary.verdicts)) or "none"),
         (
@@ -74,8 +81,13 @@ def _pair_rows(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str
             count_lines(summary.hindsight_skips) or "none",
         ),
         ("other pairs not made", count_lines(dict(summary.pair_skips))),
-        ("sibling runs not used", count_lines(release.no_sibling)),
+        ("sibling runs not used", count_lines(dict(no_sibling))),
         ("pairs made", count_lines(in_plain_words(made)) or "none"),
+    ]
+
+
+def _released_rows(made: dict[str, int], release: ReleaseOutcome) -> list[tuple[str, str]]:
+    return [
         ("dropped", count_lines(release.dropped) or "none"),
         ("pairs released", _released(made, release)),
         ("deciding pairs", _deciding(release.kept)),

@@ -60,6 +60,12 @@ def test_the_rows_of_a_run() -> None:
     assert rows["release"] == "w/releases/demo/2026.11.23\nwrote version 2026.11.23 (1 row)"
 
 
+def test_a_run_without_a_release_says_nothing_of_one() -> None:
+    summary = Summary(pairs=Counter({"hindsight: edit over edit": 5}))
+    rows = [name for name, _ in closing_table_rows(summary, None, [], None)]
+    assert rows[-2:] == ["self-repairs not used", "pairs made"]
+
+
 def test_pairs_that_decide_something_are_counted() -> None:
     kept = {"teachers: read over edit": 18, "revised_edit: edit over edit": 5, "hindsight: list over read": 3}
     rows = dict(closing_table_rows(Summary(), None, [], replace(OUTCOME, kept=kept)))

@@ -11,7 +11,7 @@ from tracemill.flows.record_table import record_rows
 from tracemill.flows.run_state.closing_table import closing_table_rows, count_lines, print_closing
 from tracemill.flows.run_state.closing_words import in_plain_words
 from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE
-from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
+from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.run_state.stale_labels import stale_labels_text
 from tracemill.flows.runtime.orphan_servers import end_leftover_servers, tag_possible_orphan_servers
 from tracemill.records.errors import ConfigError
@@ -140,7 +140,6 @@ def replay_command(settings: "RunSettings", as_json: bool, yes: bool = False, fr
 
     record = replay_workspace(settings, yes, new_run=fresh)
     summary = Summary.from_json(record["summary"])
-    release = ReleaseOutcome(None, None, 0, False, {}, {}, "not part of this command")
     keep = {
         "warnings",
         "skipped sessions",
@@ -154,7 +153,7 @@ def replay_command(settings: "RunSettings", as_json: bool, yes: bool = False, fr
         "spent / cap",
         "stopped",
     }
-    rows = closing_table_rows(summary, record["cap_usd"], record["teachers"], release)
+    rows = closing_table_rows(summary, record["cap_usd"], record["teachers"], None)
     say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
     _require_an_answer(settings, summary)
     _require_room(record)
