@@ -64,7 +64,8 @@ def test_the_closing_table_counts_the_rows_that_are_there(made: tuple[Workspace,
     assert told["dropped"] == "      3  max_tokens: more than 5000 tokens, however cut"
     assert told["pairs released"] == "     57  self-repair: read fixed a failed finish"
     assert told["splits"] == "\n".join(f"{n:>7,}  {name}" for name, n in splits_of(outcome).items())
-    assert list(told)[-4:] == ["pairs released", "splits", "privacy check", "release"]
+    assert told["deciding pairs"] == "57 of 57 (a side edits, tests or finishes; the chosen one: 0)"
+    assert list(told)[-5:] == ["pairs released", "deciding pairs", "splits", "privacy check", "release"]
 
 
 def test_manifest_account_report_and_card_say_the_same(made: tuple[Workspace, ReleaseOutcome]) -> None:
