@@ -1,5 +1,6 @@
 """Derive the effects of command lines, comparable with those of native tools."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ from tracemill.harnesses.shell.operations import (
 from tracemill.harnesses.shell.parse_line import SimpleCommand
 from tracemill.harnesses.shell.program_tables import SUBMIT_COMMANDS
 
+_SHOWERS = ("cat", "head", "less", "more", "nl")
+_LINES = re.compile(r"'?\d+(?:,(?:\d+|\$))? ?p'?")
 _PRINTERS = (("echo",), ("printf",), ())
 _AFTER_TESTS = (("tail",), ("head",), ("grep",), ("cat",), ("tee",))
 _SPLITS = frozenset({"", ";", "&&"})
@@ -149,6 +152,8 @@ def _is_decisive(judged: CommandEffect, commands: Sequence[SimpleCommand]) -> bo
     """
     if judged.operation == Operation.VCS:
         return not judged.mutating or judged.target in ("git commit", "git commit --amend")
+    if judged.operation == Operation.READ:
+        return judged.target is not None and "$" not in judged.target and _shows_file(commands)
     if judged.operation not in (Operation.EDIT, Operation.CREATE, Operation.FINISH):
         return False
     if judged.target is None and judged.operation != Operation.FINISH:
@@ -157,6 +162,18 @@ def _is_decisive(judged: CommandEffect, commands: Sequence[SimpleCommand]) -> bo
     if first.writes_to is not None and first.heredoc is None and first.argv[:1] not in _PRINTERS:
         return False  # output of a program, kept in a file
     return "$" not in (judged.target or "") and all(command.argv[:1] != ("xargs",) for command in commands)
+
+
+def _shows_file(commands: Sequence[SimpleCommand]) -> bool:
+    """Return whether a pipeline shows one file, or a run of its lines, as it is."""
+    program, *words = commands[0].argv or ("",)
+    names = [word for word in words if not word.startswith("-") and not word.isdigit()]
+    if program == "sed" and "-n" in words and names and _LINES.fullmatch(names[0]):
+        names = names[1:]
+    elif program not in _SHOWERS:
+        return False
+    cut = all(command.argv[:1] == ("head",) for command in commands[1:])
+    return cut and len(names) == 1 and "*" not in names[0]
 
 
 def _list_of(commands: Sequence[SimpleCommand], folder: str) -> ActionEffect | None:

@@ -67,6 +67,10 @@ def vote(
         ((READ, act("Read", file_path="a.py"), TEST), OTHER, "pair"),  # near: the same effect
         ((READ, PART, TEST), OTHER, "no_agreement"),  # near: the intent is not enough
         ((READ, PART, EDIT), TEST, "pair"),  # far: it is
+        ((bash("cat a.py"), bash("sed -n 4,9p a.py"), EDIT), TEST, "pair"),  # however the file is shown
+        ((bash("head -40 a.py"), READ, EDIT), TEST, "pair"),
+        ((bash("cut -f1 a.py"), bash("wc -l a.py"), EDIT), TEST, "no_agreement"),  # not as it is
+        ((bash("cat a.py b.py"), bash("cat a.py"), EDIT), TEST, "no_agreement"),
         ((READ, PART, TEST, TEST), EDIT, "pair"),  # the same effect goes first
         ((READ, READ, DONE, DONE), DONE, "no_agreement"),  # as many do what the student did
         ((EDIT, EDIT_2, DONE), READ, "pair"),
