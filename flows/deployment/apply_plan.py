@@ -10,7 +10,7 @@ import yaml
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.actions import WorkPoolCreate, WorkPoolUpdate
 from prefect.client.schemas.objects import WorkerStatus
-from prefect.exceptions import ObjectNotFound
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.settings import PREFECT_API_URL
 from prefect.workers.utilities import get_default_base_job_template_for_infrastructure_type
 
@@ -97,8 +97,10 @@ async def _put_pool(client: PrefectClient, name: str, pool_type: str, limit: int
         made = WorkPoolCreate(
             name=name, type=pool_type, base_job_template=template or {}, concurrency_limit=limit
         )
-        await client.create_work_pool(made)
-        return
+        try:
+            there = await client.create_work_pool(made)
+        except ObjectAlreadyExists:  # a worker that came up just now makes its pool too
+            there = await client.read_work_pool(name)
     if there.type != pool_type:
         raise ConfigError(f"work pool {name} is of type {there.type}", pool_type, "give another --pool-type")
     if there.concurrency_limit is None:
