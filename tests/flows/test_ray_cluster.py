@@ -129,7 +129,7 @@ max_total_usd = {cap_usd}
 [cluster]
 workers = {workers}
 address = "{address}"
-wait_s = 40
+wait_s = 20
 """
 TEACHER = """[[teachers]]
 type = "openrouter"
@@ -157,7 +157,7 @@ def test_workers_of_a_cluster_hold_one_cap_on_postgresql(
 
         crowded = replay(workers=3)
         assert (crowded.returncode, crowded.stdout) == (2, "")
-        said = "tracemill: the Ray cluster started 2 of 3 workers in 40 s; expected one free CPU for each"
+        said = "tracemill: the Ray cluster started 2 of 3 workers in 20 s; expected one free CPU for each"
         assert crowded.stderr.splitlines()[-1].startswith(said)
         assert stub.stats()["received"] == 0
         record, charged = record_of(replay(workers=2)), stub.stats()["charged_nanousd"]
