@@ -55,7 +55,6 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
         settings = load_settings(config, {})
         suffix = f"{config.stem}-{digest('config', str(config), size=4)}"
         plan = NightPlan(config, settings, cron, timezone, suffix)
-        say_lines([f"{config} runs at {cron!r} ({timezone}); Ctrl-C ends this"])
         # asyncio takes a Ctrl-C in an orderly way only where nobody else's handler stands
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
@@ -81,6 +80,7 @@ async def _serve(plan: NightPlan) -> None:
         for each in plan.deployments():
             await runner.aadd_deployment(await _deployment(each))
         await put_automations(client, plan)
+    say_lines([f"{plan.config} runs at {plan.cron!r} ({plan.timezone}); Ctrl-C ends this"])
     served = asyncio.create_task(runner.start())
     try:
         await asyncio.wait({served})

@@ -23,22 +23,37 @@ _POOL_LIMIT, _TRAINING_LIMIT = 2, 1
 """Runs at a time of the pools: a release beside a harvest, one training."""
 
 
-def write_prefect_file(plan: NightPlan, path: Path) -> None:
-    """Write the deployments of a plan to a `prefect.yaml`.
-
-    Raises ConfigError where a file is there that somebody else wrote.
-    """
+def check_prefect_file(path: Path) -> None:
+    """Raise ConfigError where a `prefect.yaml` is there that somebody else wrote."""
     if path.exists() and not path.read_text(encoding="utf-8").startswith(HEAD):
         raise ConfigError(f"{path} is there and was not written by tracemill", do="give another --file")
+
+
+def write_prefect_file(plan: NightPlan, path: Path) -> None:
+    """Write the deployments of a plan to a `prefect.yaml`."""
     text = yaml.safe_dump({"deployments": plan.deployments()}, sort_keys=False)
     path.write_text(HEAD + text, encoding="utf-8")
+
+
+def require_server() -> None:
+    """Check that the server of `PREFECT_API_URL` answers.
+
+    Raises ConfigError for no server or one of another version, WorkspaceError for one that does not answer.
+    """
+    if PREFECT_API_URL.value() is None:
+        raise ConfigError("no Prefect server is named", "PREFECT_API_URL", "or use `tracemill schedule`")
+    asyncio.run(_check_named_server())
+
+
+async def _check_named_server() -> None:
+    async with get_client() as client:
+        await check_server(client)
 
 
 def apply_plan(plan: NightPlan, path: Path, pool_type: str) -> list[str]:
     """Apply the `prefect.yaml` at `path` of a plan to the server of `PREFECT_API_URL`; gives lines to say.
 
-    Raises ConfigError for no server, a server of another version, a pool of another type, a deployment of
-    another configuration.
+    Raises ConfigError for a pool of another type and a deployment of another configuration.
     """
     return asyncio.run(_apply(plan, path, pool_type))
 
@@ -58,10 +73,7 @@ async def check_server(client: PrefectClient) -> None:
 
 
 async def _apply(plan: NightPlan, path: Path, pool_type: str) -> list[str]:
-    if PREFECT_API_URL.value() is None:
-        raise ConfigError("no Prefect server is named", "PREFECT_API_URL", "or use `tracemill schedule`")
     async with get_client() as client:
-        await check_server(client)
         await refuse_other_configuration(client, plan)
         limits = {plan.pool: _POOL_LIMIT}
         if plan.settings.training is not None:

@@ -73,7 +73,11 @@ class Workspace:
         if marker.exists():
             check_marker(marker, text)
         elif not create:
-            raise WorkspaceError(f"{root} is not a workspace", "a folder made by tracemill run or ingest")
+            raise WorkspaceError(
+                f"{root} is not a workspace",
+                "a folder made by tracemill run or ingest",
+                "name yours with --workspace",
+            )
         else:
             if root.is_dir() and any(path.name != RUN_LOCK for path in root.iterdir()):
                 raise WorkspaceError(

@@ -128,5 +128,7 @@ def test_a_server_gets_pools_with_limits_deployments_and_automations(
         deploy("--suffix", "b", "--pool-type", "docker")
     )
     nobody = "http://127.0.0.1:9/api"
-    said = refusal(deploy("--suffix", "b", PREFECT_API_URL=nobody))
+    unwritten = tmp_path / "unwritten.yaml"
+    said = refusal(deploy("--suffix", "b", "--file", unwritten, PREFECT_API_URL=nobody))
     assert f"the Prefect server at {nobody}/ does not answer" in said
+    assert not unwritten.exists()

@@ -120,11 +120,19 @@ def deploy(
     settings = load_settings(config, {})
     settings.cap_usd()
     quiet_prefect()
-    from tracemill.flows.deployment.apply_plan import apply_plan, write_prefect_file
+    from tracemill.flows.deployment.apply_plan import (
+        apply_plan,
+        check_prefect_file,
+        require_server,
+        write_prefect_file,
+    )
     from tracemill.flows.deployment.night_plan import NightPlan, check_schedule
 
     check_schedule(cron, timezone)
     plan = NightPlan(config.resolve(), settings, cron, timezone, suffix, pool, training_pool)
+    check_prefect_file(file)
+    if not write_only:
+        require_server()
     write_prefect_file(plan, file)
     typer.echo(f"wrote {file}")
     if not write_only:
