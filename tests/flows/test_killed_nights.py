@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hub_stub import TOKEN, Hub
-from night_config import DATASET, ENDED, FIRST, FLIGHT, KEY, answers, config_of, grow, provider
-from prefect_nights import POOL, PrefectHouse, prefect_house
+from hub_stub import Hub
+from night_config import DATASET, ENDED, FIRST, FLIGHT, answers, config_of, grow, night_house, provider
+from prefect_nights import POOL, PrefectHouse
 
 from tracemill.teachers.openrouter_stub.server import RunningStub
 
@@ -26,9 +26,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStub]:
 
 @pytest.fixture
 def house(tmp_path: Path, stub: RunningStub, hub: Hub) -> Iterator[PrefectHouse]:
-    env = {"TRACEMILL_OPENROUTER_URL": stub.url, "OPENROUTER_API_KEY": KEY}
-    env |= {"HF_TOKEN": TOKEN, "HF_HUB_OFFLINE": "0"}
-    with prefect_house(tmp_path, env) as started:
+    with night_house(tmp_path, stub) as started:
         yield started
 
 

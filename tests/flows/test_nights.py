@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub_stub import TOKEN, Hub
-from night_config import DATASET, ENDED, KEY, answers, config_of, grow, night_ends, provider
-from prefect_nights import POOL, PrefectHouse, prefect_house
+from hub_stub import Hub
+from night_config import DATASET, ENDED, answers, config_of, grow, night_ends, night_house, provider
+from prefect_nights import POOL, PrefectHouse
 
 from tracemill.flows.sources.shard_plan import UNCHANGED
 from tracemill.teachers.openrouter_stub.server import RunningStub
@@ -24,9 +24,7 @@ def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStub]:
 
 @pytest.fixture
 def house(tmp_path: Path, stub: RunningStub, hub: Hub) -> Iterator[PrefectHouse]:
-    env = {"TRACEMILL_OPENROUTER_URL": stub.url, "OPENROUTER_API_KEY": KEY}
-    env |= {"HF_TOKEN": TOKEN, "HF_HUB_OFFLINE": "0"}
-    with prefect_house(tmp_path, env) as started:
+    with night_house(tmp_path, stub) as started:
         yield started
 
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hub_stub import Hub
-from prefect_nights import PrefectHouse
+from hub_stub import TOKEN, Hub
+from prefect_nights import PrefectHouse, prefect_house
 from training_releases import tiny_model
 
 from tracemill.teachers.client.chat_teacher import SIMULATED_HEADER
@@ -28,6 +28,15 @@ def provider(monkeypatch: pytest.MonkeyPatch, latency_s: float) -> Iterator[Runn
     monkeypatch.delitem(MARK, SIMULATED_HEADER)
     with running(StubSettings(api_key=KEY, latency_s=latency_s)) as server:
         yield server
+
+
+@contextmanager
+def night_house(folder: Path, stub: RunningStub) -> Iterator[PrefectHouse]:
+    """A house whose runs ask the provider and publish to the Hub on loopback."""
+    env = {"TRACEMILL_OPENROUTER_URL": stub.url, "OPENROUTER_API_KEY": KEY}
+    env |= {"HF_TOKEN": TOKEN, "HF_HUB_OFFLINE": "0"}
+    with prefect_house(folder, env) as started:
+        yield started
 
 
 def config_of(folder: Path) -> Path:
