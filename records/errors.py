@@ -10,7 +10,8 @@
     ├── NormalizeError        the recipe or an operator of it cannot run
     ├── ReleaseError          a release cannot be written, or does not exist
     ├── TrainingError         a training run cannot start, or failed
-    └── ClusterError          a Ray cluster cannot be used, or lost its workers
+    ├── ClusterError          a Ray cluster cannot be used, or lost its workers
+    └── EnvironmentTaskError  a task cannot be made, run or verified, or no sandbox is installed
 
 An error that affects the whole run is an exception, raised before any money is spent. One broken item
 (a record, a call, a row) is counted with its reason and stops nothing. A message says what is wrong,
@@ -81,3 +82,7 @@ class TrainingError(TracemillError):
 
 class ClusterError(TracemillError):
     """A Ray cluster cannot be used, or lost its workers."""
+
+
+class EnvironmentTaskError(TracemillError):
+    """A task cannot be made, run or verified, or no sandbox is installed."""

@@ -1,0 +1,1 @@
+"""Run commands on untrusted files without network and within limits."""

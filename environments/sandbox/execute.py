@@ -1,0 +1,140 @@
+"""Run a process to its end, and kill it where it passes its limits."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from tracemill.environments.sandbox.sandbox import Completed, Ending, Limits
+
+_LOOK_EVERY_S = 0.1
+_MB = 1 << 20
+
+
+def execute(
+    command: Sequence[str],
+    limits: Limits,
+    *,
+    stdin: bytes = b"",
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    writable: Sequence[Path] = (),
+    prepare: Callable[[], None] | None = None,
+) -> Completed:
+    """Run a command and return how it ended; all of its processes are gone when this returns.
+
+    Memory and number of its processes and the growth of writable folders are looked at every tenth of a
+    second, beside what the kernel enforces for each process.
+    """
+    began, size_before = time.monotonic(), _size(writable)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=cwd,
+        env=dict(environment or {}),
+        start_new_session=True,
+        preexec_fn=prepare,
+    )
+    reader = _Reader(process, limits.output_bytes)
+    writer = threading.Thread(target=_feed, args=(process, stdin), daemon=True)
+    reader.start()
+    writer.start()
+    ending: Ending = "exited"
+    try:
+        while True:
+            left = limits.seconds - (time.monotonic() - began)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, min(_LOOK_EVERY_S, left)))
+                break
+            passed = "timed_out" if left <= 0 else _passed(process.pid, limits, writable, size_before)
+            if passed:
+                ending = passed
+                break
+    finally:
+        _kill(process)
+    reader.join(timeout=5)
+    writer.join(timeout=5)
+    if process.stdout is not None and not reader.is_alive():
+        process.stdout.close()
+    if ending == "exited" and _size(writable) - size_before > limits.disk_mb * _MB:
+        ending = "disk"
+    return Completed(ending, process.returncode, reader.output, time.monotonic() - began, reader.cut)
+
+
+class _Reader(threading.Thread):
+    """Reads all output, and keeps its first bytes."""
+
+    def __init__(self, process: subprocess.Popen[bytes], most: int) -> None:
+        super().__init__(daemon=True)
+        self._process, self._most = process, most
+        self._kept = bytearray()
+        self.cut = False
+
+    @property
+    def output(self) -> bytes:
+        """Return what was kept."""
+        return bytes(self._kept)
+
+    def run(self) -> None:
+        """Read to the end of the stream."""
+        assert self._process.stdout is not None
+        while chunk := os.read(self._process.stdout.fileno(), 65_536):
+            room = self._most - len(self._kept)
+            self._kept += chunk[:room]
+            self.cut = self.cut or len(chunk) > room
+
+
+def _feed(process: subprocess.Popen[bytes], stdin: bytes) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):  # the process ended before it read all
+        process.stdin.write(stdin)
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+
+
+def _passed(pid: int, limits: Limits, writable: Sequence[Path], before: int) -> Ending | None:
+    """Return the limit that the processes below this one are past, if any."""
+    memory = count = 0
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(pid).children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                memory += child.memory_info().rss
+                count += 1
+    if memory > limits.memory_mb * _MB:
+        return "memory"
+    if count > 2 * limits.processes:
+        return "processes"
+    if writable and _size(writable) - before > limits.disk_mb * _MB:
+        return "disk"
+    return None
+
+
+def _size(folders: Sequence[Path]) -> int:
+    """Return the bytes that files below folders occupy; links are not followed."""
+    total, left = 0, [str(folder) for folder in folders]
+    while left:
+        try:
+            with os.scandir(left.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append(entry.path)
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+        except OSError:  # removed meanwhile, or not to be read
+            continue
+    return total
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the whole session of a process, whether or not its first process has ended."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

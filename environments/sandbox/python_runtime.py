@@ -1,0 +1,86 @@
+"""The Python that commands in a sandbox use: this interpreter, its standard library, chosen packages.
+
+The folder of installed packages is not mounted, so that no second copy of a package under test is in reach.
+Of each package that is asked for, the files of its distribution alone are.
+"""
+
+import importlib.metadata
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tracemill.environments.sandbox.sandbox import Mount
+from tracemill.records.errors import EnvironmentTaskError
+
+PACKAGES = "/packages"
+"""Where chosen packages are inside."""
+PYTHON = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+TEST_PACKAGES = ("pytest",)
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def interpreter_mounts() -> list[Mount]:
+    """Return mounts of the interpreter; none where it is one of the system's programs."""
+    prefix = Path(sys.base_prefix).resolve()
+    return [] if prefix == Path("/usr") else [Mount(prefix, str(prefix))]
+
+
+def hidden_folders() -> list[str]:
+    """Return folders inside that are to be empty: installed packages, caches of them."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    prefix = Path(sys.base_prefix).resolve()
+    found = [prefix / "lib" / version / "site-packages", Path("/usr/lib/python3/dist-packages")]
+    found += [
+        Path("/usr/local/lib") / version / "dist-packages",
+        Path("/usr/local/lib") / version / "site-packages",
+    ]
+    return sorted({str(path) for path in found if path.is_dir()})
+
+
+def make_readable(folder: Path) -> Path:
+    """Let every user read a folder, whatever this process keeps to itself by its umask; return it."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
+    return folder
+
+
+def copy_packages(names: Iterable[str], folder: Path) -> None:
+    """Copy the files of distributions and of what they require into a folder.
+
+    Raises EnvironmentTaskError for one that is not installed here.
+    """
+    for distribution in _closure([*names]):
+        for file in distribution.files or ():
+            if ".." in file.parts or file.suffix == ".pyc":
+                continue
+            source, target = Path(str(distribution.locate_file(file))), folder / file
+            if source.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+    make_readable(folder)
+
+
+def _closure(names: Sequence[str]) -> list[importlib.metadata.Distribution]:
+    found: dict[str, importlib.metadata.Distribution] = {}
+    left = [*names]
+    while left:
+        name = left.pop()
+        if name.lower() in found:
+            continue
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            if name not in names:
+                continue  # a requirement of another platform or version
+            raise EnvironmentTaskError(
+                f"package {name} is not installed", "it, for the tests of a task", f"pip install {name}"
+            ) from None
+        found[name.lower()] = distribution
+        for requirement in distribution.requires or ():
+            matched = _NAME.match(requirement)
+            if matched and "extra ==" not in requirement:
+                left.append(matched.group())
+    return [*found.values()]

@@ -1,0 +1,75 @@
+"""What a sandbox is: a way to run a command that sees only what is mounted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+SandboxName = Literal["auto", "bubblewrap", "docker", "podman", "unsafe-process"]
+Ending = Literal["exited", "timed_out", "memory", "disk", "processes"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one command may use; a command that uses more is killed with everything it started."""
+
+    seconds: float = 60.0
+    memory_mb: int = 1024
+    processes: int = 64
+    file_mb: int = 64
+    disk_mb: int = 512
+    output_bytes: int = 1_000_000
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A file or folder of the host, at an absolute path inside."""
+
+    host: Path
+    inside: str
+    writable: bool = False
+
+
+@dataclass(frozen=True)
+class Completed:
+    """How a command ended: its exit code (-signal where it was killed), its output and its seconds."""
+
+    ending: Ending
+    code: int
+    output: bytes
+    seconds: float
+    cut: bool = False
+
+    @property
+    def text(self) -> str:
+        """Return the output as text; what is no UTF-8 is replaced."""
+        return self.output.decode("utf-8", "replace")
+
+
+class Sandbox(Protocol):
+    """Runs commands that see nothing but system programs and what is mounted, and no network.
+
+    A host folder that is mounted writable must be prepared with `hand_over` first.
+    """
+
+    name: str
+
+    def run(
+        self,
+        command: Sequence[str],
+        mounts: Sequence[Mount] = (),
+        *,
+        cwd: str = "/tmp",
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> Completed:
+        """Run a command to its end; stdout and stderr are one stream."""
+        ...
+
+    def hand_over(self, folder: Path) -> None:
+        """Let commands of this sandbox write in a folder of the host."""
+        ...
