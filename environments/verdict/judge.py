@@ -1,0 +1,110 @@
+"""Judge a candidate: reward, and why.
+
+The process that imports the candidate may say anything. It is believed only as far as canaries allow: copies
+of the same tests with wrong expectations, run in a process of their own, must fail. A test counts only where
+its canary was seen to fail on the original code. What passes must pass again, with another hash seed.
+"""
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tracemill.environments.verdict.decide import decide
+from tracemill.environments.verdict.run_tests import TestBed, TestRun
+
+_LEAST_SECONDS, _SLOWER = 20.0, 20.0
+"""Seconds a run of the tests may take, at least and as a multiple of what the original takes."""
+NO_RUN = TestRun({}, {}, {}, "exited", 0.0, "")
+
+
+@dataclass(frozen=True)
+class Exam:
+    """The tests of a task: right and wrong copies of the same files, and which tests count.
+
+    `fail_to_pass` failed with the feature deleted; `pass_to_pass` passed with and without it. Each of
+    `canaries` is a test whose copy with wrong expectations failed on the original code.
+    """
+
+    tests: Path
+    wrong_tests: Path
+    files: tuple[str, ...]
+    fail_to_pass: tuple[str, ...]
+    pass_to_pass: tuple[str, ...]
+    canaries: tuple[str, ...]
+    digest: str
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Reward of a candidate: the share of `fail_to_pass` that pass; 0 where the guard or a canary speaks."""
+
+    reward: float
+    passed: tuple[str, ...]
+    broken: tuple[str, ...]
+    forged: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    runs: tuple[TestRun, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def solved(self) -> bool:
+        """Return whether everything that counts passes."""
+        return self.reward == 1.0
+
+
+def judge(bed: TestBed, exam: Exam, candidate: Path, rng: random.Random | None = None) -> Verdict:
+    """Run the tests of an exam on a candidate repository and return the verdict."""
+    rng = rng or random.SystemRandom()
+    bed = replace(bed, limits=replace(bed.limits, seconds=max(_LEAST_SECONDS, _SLOWER * exam.seconds)))
+    order = [exam.tests, exam.wrong_tests]
+    rng.shuffle(order)
+    runs: list[tuple[Path, TestRun]] = []
+    for tests in (*order, exam.tests):
+        run = bed.run(candidate, tests, exam.files, hash_seed=rng.randrange(1, 1 << 32))
+        runs.append((tests, run))
+        if run.ending != "exited":
+            break
+    right, again = ([run for tests, run in runs if tests == exam.tests] + [NO_RUN, NO_RUN])[:2]
+    wrong = next((run for tests, run in runs if tests == exam.wrong_tests), NO_RUN)
+    reward, passed, broken, forged = decide(
+        exam.fail_to_pass, exam.pass_to_pass, exam.canaries, right.outcomes, wrong.outcomes, again.outcomes
+    )
+    every = tuple(run for _, run in runs)
+    notes = _notes(exam, every)
+    seconds = sum(run.seconds for run in every)
+    return Verdict(
+        0.0 if notes else reward, tuple(passed), tuple(broken), tuple(forged), tuple(notes), seconds, every
+    )
+
+
+def _notes(exam: Exam, runs: Sequence[TestRun]) -> list[str]:
+    """Return what speaks against a run beside its outcomes."""
+    notes = []
+    if digest_of(exam.tests, exam.wrong_tests) != exam.digest:
+        notes.append("the tests were changed")
+    known: set[str] = {*exam.fail_to_pass, *exam.pass_to_pass, *exam.canaries}
+    for run in runs:
+        if run.ending != "exited":
+            notes.append(f"the tests ended by {run.ending.replace('_', ' ')}")
+        elif known and not run.outcomes:
+            notes.append("the tests gave no result")
+    return sorted({*notes})
+
+
+def digest_of(*folders: Path) -> str:
+    """Return a digest of the names and bytes of all files below folders."""
+    digest = hashlib.blake2b(digest_size=16)
+    for folder in folders:
+        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            digest.update(hashlib.blake2b(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def passing(runs: Sequence[TestRun]) -> Mapping[str, float]:
+    """Return the tests that pass in every run, with their seconds in the last one."""
+    found = {test for test in runs[0].outcomes if all(run.passed(test) for run in runs)}
+    return {test: runs[-1].durations.get(test, 0.0) for test in sorted(found)}

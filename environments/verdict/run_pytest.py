@@ -1,0 +1,87 @@
+"""Run tests beside a candidate and print what each came to: inside a sandbox, with pytest alone.
+
+    python -I -S run_pytest.py < request.json
+
+The process imports the candidate, so nothing that it prints is proof: see `judge.py`.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+REPOSITORY, TESTS, PACKAGES = "/repository", "/tests", "/packages"
+
+
+class Recorder:
+    """A pytest plugin: outcomes and seconds by test id and, if asked for, the functions each test calls."""
+
+    def __init__(self, traced: bool, folder: str) -> None:
+        """Trace calls of functions below a folder where `traced`."""
+        self.outcomes: dict[str, str] = {}
+        self.seconds: dict[str, float] = {}
+        self.calls: dict[str, list[str]] = {}
+        self._traced, self._folder = traced, folder
+        self._names: dict[str, str] = {}
+        self._seen: set[str] = set()
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Name the cases of a parametrized test by their number: texts of their values may differ."""
+        counts: dict[str, int] = {}
+        for item in items:
+            base, bracket, _ = item.nodeid.partition("[")
+            number = counts[base] = counts.get(base, -1) + 1
+            self._names[item.nodeid] = f"{base}[{number}]" if bracket else base
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Keep the worst outcome of set-up, call and tear-down."""
+        name = self._names.get(report.nodeid, str(report.nodeid))
+        self.seconds[name] = self.seconds.get(name, 0.0) + report.duration
+        before = self.outcomes.get(name)
+        if before in (None, "passed") or report.outcome == "failed":
+            self.outcomes[name] = "failed" if hasattr(report, "wasxfail") else report.outcome
+
+    def pytest_runtest_setup(self, item: Any) -> None:
+        """Begin to trace."""
+        if self._traced:
+            self._seen = set()
+            sys.setprofile(self._profile)
+
+    def pytest_runtest_teardown(self, item: Any) -> None:
+        """End to trace."""
+        if self._traced:
+            sys.setprofile(None)
+            self.calls[self._names.get(item.nodeid, str(item.nodeid))] = sorted(self._seen)
+
+    def _profile(self, frame: Any, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(self._folder):
+            self._seen.add(f"{code.co_filename[len(self._folder) :]}:{code.co_firstlineno}")
+
+
+def main() -> None:
+    """Read a request from stdin and write the result, behind its marker, to stdout."""
+    request = json.loads(sys.stdin.read())
+    places = request.get("places", {})
+    repository, tests, packages = (
+        places.get(name, default)
+        for name, default in (("repository", REPOSITORY), ("tests", TESTS), ("packages", PACKAGES))
+    )
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    sys.path += [packages, *(str(Path(repository, each)) for each in request["roots"])]
+    sys.dont_write_bytecode = True
+    os.chdir(tests)
+    import pytest
+
+    recorder = Recorder(request["traced"], repository + "/")
+    arguments = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tests, "--confcutdir", tests]
+    arguments += ["-W", "ignore", "--continue-on-collection-errors", "--tb=no", *request["files"]]
+    pytest.main(arguments, plugins=[recorder])
+    found = {"outcomes": recorder.outcomes, "seconds": recorder.seconds, "calls": recorder.calls}
+    channel.write(f"\n{request['marker']}{json.dumps(found)}\n")
+    channel.flush()
+
+
+if __name__ == "__main__":
+    main()

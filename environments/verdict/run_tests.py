@@ -1,0 +1,91 @@
+"""Run the tests of a folder against a repository in a sandbox."""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracemill.environments.sandbox.python_runtime import PACKAGES, PYTHON
+from tracemill.environments.sandbox.sandbox import Ending, Limits, Mount, Sandbox
+
+_SCRIPT = Path(__file__).with_name("run_pytest.py")
+_INSIDE = "/runner/run_pytest.py"
+TEST_LIMITS = Limits(seconds=120, output_bytes=64_000_000)
+
+
+@dataclass(frozen=True)
+class TestRun:
+    """What one process said of the tests: outcome and seconds by test id; none where it gave no result."""
+
+    __test__ = False  # pytest takes every class of this name for tests
+
+    outcomes: Mapping[str, str]
+    durations: Mapping[str, float]
+    calls: Mapping[str, Sequence[str]]
+    ending: Ending
+    seconds: float
+    output: str
+
+    def passed(self, test: str) -> bool:
+        """Return whether the process said that this test passed."""
+        return self.outcomes.get(test) == "passed"
+
+
+@dataclass(frozen=True)
+class TestBed:
+    """Where tests run: a sandbox, packages the tests import, import roots within the repository, limits."""
+
+    __test__ = False
+
+    sandbox: Sandbox
+    packages: Path
+    roots: tuple[str, ...] = (".",)
+    limits: Limits = TEST_LIMITS
+
+    def run(
+        self, repository: Path, tests: Path, files: Sequence[str], *, traced: bool = False, hash_seed: int = 0
+    ) -> TestRun:
+        """Run test files, given relative to `tests`; both folders are read-only for them."""
+        marker = secrets.token_hex(16)
+        request = {"marker": marker, "files": [*files], "roots": self.roots, "traced": traced}
+        mounts = [
+            Mount(repository, "/repository"),
+            Mount(tests, "/tests"),
+            Mount(self.packages, PACKAGES),
+            Mount(_SCRIPT, _INSIDE),
+        ]
+        if self.sandbox.name == "unsafe-process":
+            request["places"] = {
+                "repository": str(repository), "tests": str(tests), "packages": str(self.packages)
+            }  # fmt: skip
+        ended = self.sandbox.run(
+            [PYTHON, "-I", "-S", _INSIDE],
+            mounts,
+            cwd="/tmp",
+            stdin=json.dumps(request).encode(),
+            environment={"PYTHONHASHSEED": str(hash_seed)},
+            limits=self.limits,
+        )
+        found = _result(ended.text, marker)
+        return TestRun(
+            found.get("outcomes", {}),
+            found.get("seconds", {}),
+            found.get("calls", {}),
+            ended.ending,
+            ended.seconds,
+            ended.text[:20_000],
+        )
+
+
+def _result(output: str, marker: str) -> dict[str, Any]:
+    """Return the last result behind the marker; empty where there is none that can be read."""
+    _, found, rest = output.rpartition(marker)
+    if not found:
+        return {}
+    try:
+        value = json.loads(rest.partition("\n")[0])
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
