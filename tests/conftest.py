@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 import hub_stub
 import lone_network
+import orchard
 import postgres_server
 import pytest
 from console_says import NO_BROWSER, Call
@@ -30,6 +31,7 @@ from console_says import NO_BROWSER, Call
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "sessions"
 _CLEARED = ("OPENROUTER_API_KEY", "TRACEMILL_OPENROUTER_URL", "HF_TOKEN", "PREFECT_API_URL")
+collect_ignore = ["data"]
 _HUB = pytest.StashKey[hub_stub.Hub]()
 
 
@@ -89,7 +91,7 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What was not run for want of something on this machine is said in words: it proves nothing."""
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    for reason in (postgres_server.ABSENT, NO_BROWSER, lone_network.ABSENT):
+    for reason in (postgres_server.ABSENT, NO_BROWSER, lone_network.ABSENT, orchard.ABSENT):
         if count := sum(reason in said for said in skipped):
             terminalreporter.write_line(f"NOT RUN: {count} tests; {reason}", red=True, bold=True)
 

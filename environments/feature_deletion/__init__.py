@@ -1,0 +1,1 @@
+"""Make tasks of repositories: delete a feature that tests cover, and ask for it back."""

@@ -1,0 +1,141 @@
+"""Choose features that tests cover, and delete them."""
+
+import itertools
+import random
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tracemill.environments.feature_deletion.source_tree import Function, SourceTree
+
+FeatureKind = Literal["function", "class", "module", "group"]
+LEAST_LINES = 3
+_MOST_TESTS_SHARE = 0.8
+"""Deleting what more of the tests call leaves next to nothing functional."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Functions that are deleted together, and the tests that call any of them."""
+
+    kind: FeatureKind
+    functions: tuple[Function, ...]
+    tests: tuple[str, ...]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files it lies in."""
+        return tuple(sorted({function.file for function in self.functions}))
+
+    @property
+    def lines(self) -> int:
+        """Return the lines that are deleted."""
+        return sum(function.lines for function in self.functions)
+
+
+def covered_functions(tree: SourceTree, calls: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
+    """Return the tests that call each function, by the function's key."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for test, called in calls.items():
+        for key in called:
+            if key in tree.functions:
+                found[key].add(test)
+    return dict(found)
+
+
+def choose_features(
+    tree: SourceTree, covered: Mapping[str, set[str]], most: int, seed: int = 0
+) -> Iterator[Feature]:
+    """Give features in turn by kind: a function, a class's methods, a module, functions of several files.
+
+    Every set of functions is given once.
+    """
+    rng, all_tests = random.Random(seed), set().union(*covered.values()) if covered else set()
+    usable = {
+        key: tests
+        for key, tests in covered.items()
+        if tree.functions[key].lines >= LEAST_LINES and len(tests) <= _MOST_TESTS_SHARE * len(all_tests)
+    }
+    kinds = [_single(usable), _classes(tree, usable), _modules(tree, usable), _groups(tree, usable, rng)]
+    seen: set[frozenset[str]] = set()
+    given = 0
+    shuffled = [[*keys] for keys in kinds]
+    for keys in shuffled:
+        rng.shuffle(keys)
+    names: tuple[FeatureKind, ...] = ("function", "class", "module", "group")
+    for row in itertools.zip_longest(*shuffled):
+        for kind, keys in zip(names, row, strict=True):
+            if not keys or keys in seen or given >= most:
+                continue
+            seen.add(keys)
+            tests = sorted(set().union(*(covered[key] for key in keys)))
+            if len(tests) > _MOST_TESTS_SHARE * len(all_tests):
+                continue
+            functions = sorted(
+                (tree.functions[key] for key in keys), key=lambda each: (each.file, each.first_line)
+            )
+            given += 1
+            yield Feature(kind, tuple(functions), tuple(tests))
+
+
+def _single(usable: Mapping[str, set[str]]) -> Iterator[frozenset[str]]:
+    for key in usable:
+        yield frozenset((key,))
+
+
+def _classes(tree: SourceTree, usable: Mapping[str, set[str]]) -> Iterator[frozenset[str]]:
+    methods: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for key in usable:
+        function = tree.functions[key]
+        owner, dot, _ = function.name.rpartition(".")
+        if dot:
+            methods[function.file, owner].add(key)
+    for keys in methods.values():
+        if len(keys) > 1:
+            yield frozenset(keys)
+
+
+def _modules(tree: SourceTree, usable: Mapping[str, set[str]]) -> Iterator[frozenset[str]]:
+    modules: defaultdict[str, set[str]] = defaultdict(set)
+    for key in usable:
+        modules[tree.functions[key].file].add(key)
+    for keys in modules.values():
+        if len(keys) > 2:
+            yield frozenset(keys)
+
+
+def _groups(tree: SourceTree, usable: Mapping[str, set[str]], rng: random.Random) -> Iterator[frozenset[str]]:
+    """Give pairs and triples of functions of several files that the same tests call: one feature by use."""
+    keys = sorted(usable)
+    for key in keys:
+        near = [
+            (len(usable[key] & usable[other]) / len(usable[key] | usable[other]), other)
+            for other in keys
+            if tree.functions[other].file != tree.functions[key].file and usable[key] & usable[other]
+        ]
+        near.sort(reverse=True)
+        if near:
+            chosen = [other for _, other in near[: rng.choice((1, 2))]]
+            yield frozenset((key, *chosen))
+
+
+def delete_feature(tree: SourceTree, feature: Feature, folder: Path) -> Path:
+    """Copy the code into `folder` with the bodies of a feature's functions deleted; return the folder."""
+    shutil.copytree(tree.code, folder)
+    for file in feature.files:
+        path = folder / file
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        inside = [each for each in feature.functions if each.file == file]
+        for function in sorted(inside, key=lambda each: -each.body_line):
+            indent = lines[function.body_line - 1][: -len(lines[function.body_line - 1].lstrip())]
+            nested = any(
+                other.first_line < function.first_line and other.last_line >= function.last_line
+                for other in inside
+            )
+            if not nested:
+                lines[function.body_line - 1 : function.last_line] = [f"{indent}raise NotImplementedError\n"]
+        path.write_text("".join(lines), encoding="utf-8")
+    return folder

@@ -1,0 +1,203 @@
+"""Make tasks of a repository, and let through what passes four gates.
+
+1. The tests pass on the original (twice).
+2. Tests fail once the feature is deleted.
+3. The rest stays functional: tests that passed still pass.
+4. The original restores reward 1, and keeps doing so in fresh sandboxes.
+"""
+
+import random
+import shutil
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tracemill.environments.feature_deletion.delete_features import (
+    Feature,
+    choose_features,
+    covered_functions,
+    delete_feature,
+)
+from tracemill.environments.feature_deletion.source_tree import SourceTree, read_source_tree
+from tracemill.environments.feature_deletion.task_texts import Level, task_text
+from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, copy_packages, make_readable
+from tracemill.environments.sandbox.sandbox import Sandbox
+from tracemill.environments.task import Difficulty, Origin, Task
+from tracemill.environments.verdict.change_expectations import change_expectations
+from tracemill.environments.verdict.judge import Exam, digest_of, judge, passing
+from tracemill.environments.verdict.run_tests import TestBed, TestRun
+from tracemill.records.errors import EnvironmentTaskError
+
+RESTORATIONS = 10
+_LEAST_KEPT = 1
+_SLOWEST_TEST_S = 10.0
+_GUARD_S = 3.0
+"""Seconds of tests in other files that guard what stays functional."""
+
+
+@dataclass
+class TaskReport:
+    """Count what came of the features that were tried."""
+
+    tried: int = 0
+    made: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+def make_tasks(
+    repository: Path,
+    origin: Origin,
+    folder: Path,
+    sandbox: Sandbox,
+    *,
+    most: int = 20,
+    packages: Sequence[str] = (),
+    restorations: int = RESTORATIONS,
+    seed: int = 0,
+    report: TaskReport | None = None,
+) -> Iterator[Task]:
+    """Write tasks of a repository below `folder` and give each as it is made.
+
+    `packages` are distributions, installed here, that the repository or its tests import. Raises
+    EnvironmentTaskError where the tests do not pass on the repository as it is.
+    """
+    report = report if report is not None else TaskReport()
+    with tempfile.TemporaryDirectory(prefix="tracemill-tasks-") as scratch:
+        work = Path(scratch)
+        work.chmod(0o755)
+        bench = _Bench(repository, work, sandbox, packages, seed)
+        for number, feature in enumerate(choose_features(bench.tree, bench.covered, 20 * most, seed)):
+            if report.made >= most:
+                break
+            report.tried += 1
+            made = bench.try_feature(feature, number, restorations, report)
+            if made is not None:
+                report.made += 1
+                yield bench.write(made, feature, origin, folder, report.made)
+
+
+class _Bench:
+    """A repository on which features are tried: its baseline, its canaries, its coverage."""
+
+    def __init__(
+        self, repository: Path, work: Path, sandbox: Sandbox, packages: Sequence[str], seed: int
+    ) -> None:
+        self._work, self._names = work, (*TEST_PACKAGES, *packages)
+        self.tree: SourceTree = read_source_tree(repository, work / "original")
+        copy_packages(self._names, work / "packages")
+        self.bed = TestBed(sandbox, work / "packages", self.tree.roots)
+        self._wrong = work / "wrong_tests"
+        shutil.copytree(self.tree.tests, self._wrong)
+        for file in self.tree.test_files:
+            path = self._wrong / file
+            source = path.read_text(encoding="utf-8", errors="replace")
+            path.write_text(change_expectations(source, seed), encoding="utf-8")
+        make_readable(work)
+        first = self._run(self.tree.code, self.tree.tests, traced=True)
+        second = self._run(self.tree.code, self.tree.tests, hash_seed=1)
+        self.baseline = {
+            test: seconds for test, seconds in passing([first, second]).items() if seconds <= _SLOWEST_TEST_S
+        }
+        if not self.baseline:
+            found = ", ".join(f"{count} {name}" for name, count in Counter(second.outcomes.values()).items())
+            raise EnvironmentTaskError(
+                f"no test of the repository passes twice ({found or 'no test was run'})",
+                "a repository whose tests pass",
+                "name the packages that it needs with --package",
+            )
+        wrong = self._run(self.tree.code, self._wrong)
+        self._canaries = {test for test in self.baseline if wrong.outcomes.get(test) == "failed"}
+        self.covered = covered_functions(
+            self.tree, {test: called for test, called in first.calls.items() if test in self.baseline}
+        )
+
+    def _run(self, code: Path, tests: Path, *, traced: bool = False, hash_seed: int = 0) -> TestRun:
+        return self.bed.run(code, tests, self.tree.test_files, traced=traced, hash_seed=hash_seed)
+
+    def try_feature(
+        self, feature: Feature, number: int, restorations: int, report: TaskReport
+    ) -> tuple[Path, Exam] | None:
+        """Delete a feature and pass it through the gates; None, counted, where one refuses."""
+        broken = make_readable(delete_feature(self.tree, feature, self._work / f"deleted-{number}"))
+        run = self._run(broken, self.tree.tests)
+        failing = [test for test in self.baseline if not run.passed(test)]
+        counted = [test for test in failing if test in self._canaries]
+        kept = [test for test in self.baseline if run.passed(test)]
+        if not failing:
+            return _refuse(report, "no test fails without the feature")
+        if not counted:
+            return _refuse(report, "no failing test has a canary")
+        if len(kept) < _LEAST_KEPT:
+            return _refuse(report, "nothing stays functional")
+        exam = self._exam(counted, kept)
+        without = judge(self.bed, exam, broken, random.Random(number))
+        if without.reward != 0.0 or without.forged:
+            return _refuse(report, "reward without the feature")
+        for _ in range(1 + restorations):
+            if not judge(self.bed, exam, self.tree.code).solved:
+                return _refuse(report, "the original does not always restore it")
+        return broken, exam
+
+    def _exam(self, counted: Sequence[str], kept: Sequence[str]) -> Exam:
+        """Return an exam of the files that hold the counted tests, and of others while they are quick."""
+        seconds: defaultdict[str, float] = defaultdict(float)
+        for test, each in self.baseline.items():
+            seconds[_file(test)] += each
+        files = {_file(test) for test in counted}
+        room = _GUARD_S
+        for file, each in sorted(seconds.items(), key=lambda item: item[1]):
+            room -= each
+            if room > 0:
+                files.add(file)
+        guard = [test for test in kept if _file(test) in files]
+        canaries = sorted(test for test in (*counted, *guard) if test in self._canaries)
+        return Exam(
+            self.tree.tests,
+            self._wrong,
+            tuple(sorted(files)),
+            tuple(counted),
+            tuple(guard),
+            tuple(canaries),
+            digest_of(self.tree.tests, self._wrong),
+            sum(seconds[file] for file in files) + 0.5,
+        )
+
+    def write(
+        self, made: tuple[Path, Exam], feature: Feature, origin: Origin, folder: Path, number: int
+    ) -> Task:
+        """Write a task: what the agent sees, the exam, the original."""
+        broken, exam = made
+        name = f"{origin.name}-{number:03}"
+        callers = len({test for function in feature.functions for test in self.covered[function.key]})
+        difficulty = Difficulty(
+            feature.kind, len(feature.functions), len(feature.files), feature.lines, callers
+        )
+        levels: tuple[Level, ...] = ("terse", "detailed")
+        texts = {level: task_text(feature, level) for level in levels}
+        place = folder / name
+        task = Task.write(
+            place,
+            name=name,
+            origin=origin,
+            texts=texts,
+            repository=broken,
+            original={file: self.tree.code / file for file in feature.files},
+            exam=exam,
+            packages=self._names,
+            roots=self.tree.roots,
+            deleted=[function.symbol for function in feature.functions],
+            difficulty=difficulty,
+        )
+        shutil.rmtree(broken)
+        return task
+
+
+def _file(test: str) -> str:
+    """Return the test file of a test id."""
+    return test.partition("::")[0]
+
+
+def _refuse(report: TaskReport, reason: str) -> None:
+    report.refused[reason] += 1

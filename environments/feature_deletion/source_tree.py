@@ -1,0 +1,141 @@
+"""Read a Python repository: its files, its functions, its tests."""
+
+import ast
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracemill.records.errors import EnvironmentTaskError
+
+LEFT_OUT = (
+    "__pycache__", "*.pyc", "*.pyo", "*.pyd", "*.so", "*.pyi", ".git", ".hg", ".svn", ".mypy_cache",
+    ".pytest_cache", ".ruff_cache", ".tox", ".nox", ".venv", "venv", "*.egg-info", "*.dist-info", "build",
+    "dist", ".eggs", ".coverage", ".hypothesis", ".github",
+)  # fmt: skip
+"""What a task never holds: history, caches and second copies, from which a deleted feature could be read."""
+_TEST_FILES = ("test_*.py", "*_test.py")
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function or method: its file, dotted name in it, lines, and the line its code object names."""
+
+    file: str
+    name: str
+    first_line: int
+    last_line: int
+    body_line: int
+    code_line: int
+    signature: str
+    docstring: str
+
+    @property
+    def key(self) -> str:
+        """Return how a traced call names it."""
+        return f"{self.file}:{self.code_line}"
+
+    @property
+    def symbol(self) -> str:
+        """Return `file::name`, as tasks say it."""
+        return f"{self.file}::{self.name}"
+
+    @property
+    def lines(self) -> int:
+        """Return the lines of its body."""
+        return self.last_line - self.body_line + 1
+
+
+@dataclass(frozen=True)
+class SourceTree:
+    """A copy of a repository without history and caches: code in one folder, tests in another."""
+
+    code: Path
+    tests: Path
+    test_files: tuple[str, ...]
+    roots: tuple[str, ...]
+    functions: Mapping[str, Function]
+
+
+def read_source_tree(repository: Path, folder: Path) -> SourceTree:
+    """Copy a repository into `folder`, its tests apart from its code, and return what is there.
+
+    Tests are the files that pytest would collect, with the rest of their folders where these are named
+    `test` or `tests`. Raises EnvironmentTaskError where there is no test or no function.
+    """
+    code, tests = folder / "code", folder / "tests"
+    shutil.copytree(
+        repository, code, ignore=shutil.ignore_patterns(*LEFT_OUT), symlinks=False, dirs_exist_ok=True
+    )
+    tests.mkdir(parents=True)
+    for path in sorted(code.rglob("*")):
+        if path.is_dir() and path.name in ("test", "tests", "testing") and _has_tests(path):
+            _move(path, tests / path.relative_to(code))
+    found = [path for pattern in _TEST_FILES for path in code.rglob(pattern)]
+    for path in (*found, *code.rglob("conftest.py")):
+        if path.exists():
+            _move(path, tests / path.relative_to(code))
+    files = sorted({path.relative_to(tests).as_posix() for each in _TEST_FILES for path in tests.rglob(each)})
+    if not files:
+        raise EnvironmentTaskError("the repository has no test file", "files test_*.py or *_test.py")
+    functions = {function.key: function for function in read_functions(code)}
+    if not functions:
+        raise EnvironmentTaskError("the repository has no Python function outside of its tests")
+    roots = ("src", ".") if (code / "src").is_dir() else (".",)
+    return SourceTree(code, tests, tuple(files), roots, functions)
+
+
+def _has_tests(folder: Path) -> bool:
+    return any(True for pattern in _TEST_FILES for _ in folder.rglob(pattern))
+
+
+def _move(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(str(source), target)
+
+
+def read_functions(code: Path) -> Iterator[Function]:
+    """Give every function and method below a folder; files that do not parse are passed over."""
+    for path in sorted(code.rglob("*.py")):
+        file = path.relative_to(code).as_posix()
+        if file in ("setup.py", "noxfile.py") or file.startswith(
+            ("docs/", "doc/", "examples/", "benchmarks/")
+        ):
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue
+        yield from _functions(tree, file, text.splitlines(), "")
+
+
+def _functions(node: ast.AST, file: str, lines: Sequence[str], within: str) -> Iterator[Function]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield from _functions(child, file, lines, f"{within}{child.name}.")
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and child.end_lineno:
+            first = min([child.lineno, *(each.lineno for each in child.decorator_list)])
+            body = child.body[0]
+            if body.lineno == child.lineno:
+                continue  # the body stands in the line of `def`
+            signature = " ".join(line.strip() for line in lines[child.lineno - 1 : body.lineno - 1])
+            yield Function(
+                file,
+                within + child.name,
+                first,
+                child.end_lineno,
+                _first_body_line(child),
+                first,
+                signature.partition('"""')[0].strip().rstrip(":"),
+                ast.get_docstring(child) or "",
+            )
+        elif isinstance(child, ast.If | ast.Try | ast.With):
+            yield from _functions(child, file, lines, within)
+
+
+def _first_body_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the first line of the body, decorators of a nested definition included."""
+    body = node.body[0]
+    decorators = getattr(body, "decorator_list", [])
+    return min([body.lineno, *(each.lineno for each in decorators)])

@@ -1,0 +1,1 @@
+"""Harbor's task format (https://www.harborframework.com/docs/tasks)."""

@@ -1,0 +1,173 @@
+"""A task on disk, in Harbor's format, and what tracemill knows of it.
+
+task.toml            limits, and under [metadata.tracemill] origin, deleted symbols, difficulty, the exam
+instruction.md       what the agent is asked
+environment/         Dockerfile and `repository/`, the tree the agent works in
+tests/               test.sh, the right and the wrong tests, the verifier
+solution/            solve.sh and the original files
+"""
+
+import json
+import shutil
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from tracemill.environments.harbor.task_files import write_harbor_files
+from tracemill.environments.sandbox.python_runtime import make_readable
+from tracemill.environments.verdict.judge import Exam, digest_of
+from tracemill.records.errors import EnvironmentTaskError
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a repository came from."""
+
+    name: str
+    version: str = ""
+    archive: str = ""
+    licence: str = "unknown"
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """Size of a deleted feature; `callers` are the tests that call it."""
+
+    kind: str
+    functions: int
+    files: int
+    lines: int
+    callers: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task: its folder, what is asked at each level of detail, and the exam."""
+
+    folder: Path
+    name: str
+    origin: Origin
+    texts: Mapping[str, str]
+    exam: Exam
+    packages: tuple[str, ...]
+    roots: tuple[str, ...]
+    deleted: tuple[str, ...]
+    difficulty: Difficulty
+
+    @property
+    def repository(self) -> Path:
+        """Return the tree that the agent works in, with the feature deleted."""
+        return self.folder / "environment" / "repository"
+
+    @property
+    def original(self) -> Path:
+        """Return the folder of the original files."""
+        return self.folder / "solution" / "files"
+
+    @property
+    def sample_weight(self) -> float:
+        """Return 1: how often a task is solved is not known before anybody tried it."""
+        return 1.0
+
+    @classmethod
+    def write(
+        cls,
+        folder: Path,
+        *,
+        name: str,
+        origin: Origin,
+        texts: Mapping[str, str],
+        repository: Path,
+        original: Mapping[str, Path],
+        exam: Exam,
+        packages: Sequence[str],
+        roots: Sequence[str],
+        deleted: Sequence[str],
+        difficulty: Difficulty,
+    ) -> Self:
+        """Write a task to a new folder and return it."""
+        if folder.exists():
+            raise EnvironmentTaskError(
+                f"{folder} exists already", "a new folder", "choose another output folder"
+            )
+        shutil.copytree(repository, folder / "environment" / "repository")
+        shutil.copytree(exam.tests, folder / "tests" / "right")
+        shutil.copytree(exam.wrong_tests, folder / "tests" / "wrong")
+        for file, source in original.items():
+            target = folder / "solution" / "files" / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+        known = {
+            "files": exam.files,
+            "fail_to_pass": exam.fail_to_pass,
+            "pass_to_pass": exam.pass_to_pass,
+            "canaries": exam.canaries,
+            "digest": digest_of(folder / "tests" / "right", folder / "tests" / "wrong"),
+            "seconds": round(exam.seconds, 2),
+            "roots": [*roots],
+            "packages": [*packages],
+        }
+        (folder / "tests" / "exam.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
+        about = {
+            "version": VERSION,
+            "origin": asdict(origin),
+            "deleted": [*deleted],
+            "difficulty": asdict(difficulty),
+            "texts": dict(texts),
+        }
+        write_harbor_files(folder, name, texts["detailed"], about, known)
+        return cls.read(make_readable(folder))
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read a task; EnvironmentTaskError where the folder is none, or its tests were changed."""
+        try:
+            settings = tomllib.loads((folder / "task.toml").read_text(encoding="utf-8"))
+            about: dict[str, Any] = settings["metadata"]["tracemill"]
+            known = json.loads((folder / "tests" / "exam.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, KeyError) as error:
+            raise EnvironmentTaskError(
+                f"{folder} is not a task ({type(error).__name__})", "a folder that `tracemill env make` wrote"
+            ) from None
+        if about.get("version") != VERSION:
+            raise EnvironmentTaskError(
+                f"{folder} is a task of version {about.get('version')}", f"version {VERSION}"
+            )
+        right, wrong = folder / "tests" / "right", folder / "tests" / "wrong"
+        exam = Exam(
+            right,
+            wrong,
+            tuple(known["files"]),
+            tuple(known["fail_to_pass"]),
+            tuple(known["pass_to_pass"]),
+            tuple(known["canaries"]),
+            known["digest"],
+            known["seconds"],
+        )
+        if digest_of(right, wrong) != exam.digest:
+            raise EnvironmentTaskError(
+                f"the tests of {folder} were changed", "the tests as they were written"
+            )
+        return cls(
+            folder,
+            settings["task"]["name"].rpartition("/")[2],
+            Origin(**about["origin"]),
+            about["texts"],
+            exam,
+            tuple(known["packages"]),
+            tuple(known["roots"]),
+            tuple(about["deleted"]),
+            Difficulty(**about["difficulty"]),
+        )
+
+
+def read_tasks(folder: Path) -> list[Task]:
+    """Read the tasks of a folder, or the one that it is; EnvironmentTaskError where there is none."""
+    found = [folder] if (folder / "task.toml").exists() else sorted(folder.glob("*/task.toml"))
+    if not found:
+        raise EnvironmentTaskError(f"{folder} holds no task", "folders that `tracemill env make` wrote")
+    return [Task.read(path.parent if path.name == "task.toml" else path) for path in found]

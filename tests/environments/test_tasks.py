@@ -1,0 +1,173 @@
+"""Tasks made of a repository: what they hold, and what they give."""
+
+import json
+import shutil
+import tomllib
+from pathlib import Path
+
+import orchard
+import pytest
+
+from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
+from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
+from tracemill.environments.sandbox.python_runtime import PYTHON, copy_packages
+from tracemill.environments.sandbox.sandbox import Mount
+from tracemill.environments.task import Origin, Task, read_tasks
+from tracemill.records.errors import EnvironmentTaskError
+
+
+def test_a_task_of_each_kind_gives_0_without_its_feature_and_1_with_it(orchard_tasks: list[Task]) -> None:
+    assert [task.difficulty.kind for task in orchard_tasks] == ["function", "class", "module", "group"]
+    assert [task.difficulty.files for task in orchard_tasks] == [1, 1, 1, 2]
+    for task in orchard_tasks:
+        rewards = verify_task(task, orchard.sandbox(), repeat=2)
+        assert (rewards.deleted, rewards.restored) == (0.0, 1.0)
+        assert len(task.exam.fail_to_pass) >= 3
+        assert len(task.exam.pass_to_pass) >= 39
+        assert len(task.exam.canaries) >= 50
+
+
+@pytest.mark.slow
+def test_twenty_tasks_are_restored_in_ten_fresh_runs_each(tmp_path: Path) -> None:
+    made, report = orchard.tasks_of_orchard(tmp_path / "tasks", 20)
+    assert (len(made), report.made) == (20, 20)
+    rewards = [verify_task(task, orchard.sandbox(), repeat=10) for task in made]
+    assert [each.deleted for each in rewards] == [0.0] * 20
+    assert sum(each.restored for each in rewards) / 20 >= 0.988
+    assert len({tuple(task.deleted) for task in made}) == 20
+
+
+def test_what_an_agent_sees_holds_neither_tests_nor_the_answer(orchard_tasks: list[Task]) -> None:
+    for task in orchard_tasks:
+        names = {path.relative_to(task.repository).as_posix() for path in task.repository.rglob("*")}
+        assert not [name for name in names if "test" in name or ".git" in name or "__pycache__" in name]
+        for symbol in task.deleted:
+            file, _, name = symbol.partition("::")
+            assert "raise NotImplementedError" in (task.repository / file).read_text()
+            assert name in task.texts["terse"] or "more" in task.texts["terse"]
+            assert f"`{name}`" in task.texts["detailed"]
+        assert len(task.texts["terse"]) < len(task.texts["detailed"])
+
+
+def test_a_plausible_but_wrong_answer_earns_less_than_1(orchard_tasks: list[Task], worktree: Path) -> None:
+    for number, task in enumerate(orchard_tasks):
+        candidate = worktree / str(number)
+        shutil.copytree(task.repository, candidate)
+        for file in {symbol.partition("::")[0] for symbol in task.deleted}:
+            text = (candidate / file).read_text().replace("raise NotImplementedError", "return None")
+            (candidate / file).write_text(text)
+        verdict, findings = judge_candidate(task, candidate, orchard.sandbox())
+        assert verdict.reward < 1.0
+        assert not verdict.forged
+        assert not findings
+
+
+def test_what_breaks_the_rest_earns_nothing(orchard_tasks: list[Task], worktree: Path) -> None:
+    task, candidate = orchard_tasks[0], worktree / "candidate"
+    shutil.copytree(task.repository, candidate)
+    shutil.copytree(task.original, candidate, dirs_exist_ok=True)
+    deleted = {symbol.partition("::")[0] for symbol in task.deleted}
+    other = next(
+        path for path in sorted((candidate / "orchard").glob("*.py")) if f"orchard/{path.name}" not in deleted
+    )
+    other = candidate / "orchard" / "labels.py" if "orchard/labels.py" not in deleted else other
+    other.write_text("raise RuntimeError\n")
+    verdict, _ = judge_candidate(task, candidate, orchard.sandbox())
+    assert verdict.reward == 0.0
+    assert len(verdict.broken) >= 5
+
+
+def test_a_task_is_read_back_as_it_was_written(orchard_tasks: list[Task]) -> None:
+    again = read_tasks(orchard_tasks[0].folder.parent)
+    assert again == orchard_tasks
+    assert read_tasks(orchard_tasks[2].folder) == [orchard_tasks[2]]
+
+
+def test_a_task_is_in_harbors_format_and_its_verifier_agrees(
+    orchard_tasks: list[Task], worktree: Path
+) -> None:
+    task = orchard_tasks[1]
+    settings = tomllib.loads((task.folder / "task.toml").read_text())
+    assert settings["schema_version"] == "1.1"
+    assert settings["task"]["name"] == f"tracemill/{task.name}"
+    assert settings["environment"]["allow_internet"] is False
+    assert settings["metadata"]["licence"] == "MIT"
+    for file in ("instruction.md", "environment/Dockerfile", "tests/test.sh", "solution/solve.sh"):
+        assert (task.folder / file).is_file()
+    restored = worktree / "restored"
+    shutil.copytree(task.repository, restored)
+    shutil.copytree(task.original, restored, dirs_exist_ok=True)
+    packages, logs, sandbox = worktree / "packages", worktree / "logs", orchard.sandbox()
+    copy_packages(task.packages, packages)
+    logs.mkdir()
+    sandbox.hand_over(logs)
+    for repository, reward in ((task.repository, 0.0), (restored, 1.0)):
+        mounts = [Mount(repository, "/repository"), Mount(task.folder / "tests", "/tests")]
+        mounts += [Mount(packages, "/packages"), Mount(logs, "/logs", writable=True)]
+        more = {"PACKAGES": "/packages", "REWARD_FILE": "/logs/reward.txt"}
+        ended = sandbox.run([PYTHON, "-I", "/tests/verify.py"], mounts, environment=more)
+        assert (ended.code, ended.text) == (0, "")
+        assert float((logs / "reward.txt").read_text()) == reward
+        said = json.loads((logs / "verdict.json").read_text())
+        assert (said["reward"], said["forged"]) == (reward, [])
+
+
+def test_changed_tests_are_refused(orchard_tasks: list[Task], tmp_path: Path) -> None:
+    copied = tmp_path / "task"
+    shutil.copytree(orchard_tasks[0].folder, copied)
+    (copied / "tests" / "right" / "tests" / "test_beds.py").write_text("def test_nothing():\n    pass\n")
+    with pytest.raises(EnvironmentTaskError, match=r"the tests of .* were changed"):
+        Task.read(copied)
+    with pytest.raises(EnvironmentTaskError, match="holds no task"):
+        read_tasks(tmp_path / "elsewhere")
+
+
+def test_caches_history_and_second_copies_are_left_out(tmp_path: Path) -> None:
+    source = tmp_path / "orchard"
+    shutil.copytree(orchard.ORCHARD, source)
+    copies = (".git/HEAD", ".mypy_cache/orchard.json", "build/lib/orchard/beds.py", "orchard/beds.pyi")
+    for name in (*copies, "orchard.egg-info/SOURCES.txt", "orchard/__pycache__/beds.cpython-311.pyc"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("def draw(self): ...")
+    tasks = [
+        *make_tasks(source, Origin("orchard"), tmp_path / "tasks", orchard.sandbox(), most=1, restorations=0)
+    ]
+    names = {path.name for path in tasks[0].repository.rglob("*")}
+    assert names & {".git", ".mypy_cache", "build", "orchard.egg-info", "__pycache__", "beds.pyi"} == set()
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"orchard.py": "def one():\n    return 1\n"}, "the repository has no test file"),
+        (
+            {"test_it.py": "def test_it():\n    assert True\n"},
+            "the repository has no Python function outside",
+        ),
+        (
+            {"it.py": "def one():\n    return 1\n", "test_it.py": "def test_it():\n    assert False\n"},
+            "no test of the repository passes twice \\(1 failed\\)",
+        ),
+    ],
+)
+def test_a_repository_that_makes_no_task_says_why(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for name, text in files.items():
+        (source / name).write_text(text)
+    with pytest.raises(EnvironmentTaskError, match=said):
+        next(make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox()))
+
+
+def test_features_that_pass_no_gate_are_counted(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "it.py").write_text(
+        "def one(x):\n    y = x\n    z = y\n    return z\n\n\ndef two():\n    return 2\n"
+    )
+    (source / "test_it.py").write_text(
+        "import it\n\n\ndef test_it():\n    assert it.one(1)\n\n\ndef test_two():\n    assert it.two() == 2\n"
+    )
+    report = TaskReport()
+    assert [*make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), report=report)] == []
+    assert (report.tried, report.made, dict(report.refused)) == (1, 0, {"no failing test has a canary": 1})
