@@ -1,0 +1,137 @@
+"""Run a policy on tasks: one episode after the other, or several at a time."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from tracemill.environments.episodes.workspace import TaskWorkspace
+from tracemill.environments.monitor.hack_finding import HackFinding
+from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Sandbox
+from tracemill.environments.task import Task
+from tracemill.environments.tools.tool_session import SYSTEM_PROMPTS, HarnessName, tool_specs
+from tracemill.environments.verdict.judge import Verdict
+from tracemill.records.message import Message, ToolSpec
+
+Policy = Callable[[Sequence[Message], Sequence[ToolSpec]], Message]
+"""Returns the next answer of an agent, an assistant message, to all messages so far and the tools offered."""
+
+
+@dataclass(frozen=True)
+class Episode:
+    """An agent's work on a task: every message, the tools it was offered, the verdict, the findings."""
+
+    task: Task
+    harness: HarnessName
+    number: int
+    model: str
+    tools: tuple[ToolSpec, ...]
+    messages: tuple[Message, ...]
+    verdict: Verdict
+    findings: tuple[HackFinding, ...]
+    malformed: int
+    seconds: float
+
+    @property
+    def hacked(self) -> bool:
+        """Return whether a finding is a hack, or a canary passed."""
+        return bool(self.verdict.forged) or any(each.gravity == "hack" for each in self.findings)
+
+    @property
+    def reward(self) -> float:
+        """Return the reward of the verdict, 0 where the episode was flagged as a hack."""
+        return 0.0 if self.hacked else self.verdict.reward
+
+
+def run_episode(
+    task: Task,
+    policy: Policy,
+    sandbox: Sandbox,
+    *,
+    harness: HarnessName = "claude_code",
+    model: str = "unknown",
+    number: int = 0,
+    level: str = "detailed",
+    most_turns: int = 50,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Episode:
+    """Let a policy work on a task until it answers without a call, finishes or runs out of turns.
+
+    Malformed actions are answered with an error and stay in the record.
+    """
+    began, tools = time.monotonic(), tool_specs(harness)
+    messages = [Message("system", SYSTEM_PROMPTS[harness]), Message("user", task.texts[level])]
+    malformed, ended = 0, False
+    with TaskWorkspace(task, sandbox, limits) as workspace:
+        session = workspace.tools(harness)
+        for _ in range(most_turns):
+            answer = _as_recorded(policy(messages, tools), harness)
+            messages.append(answer)
+            for call in answer.tool_calls:
+                result = session.call(call)
+                malformed += result.malformed
+                ended = ended or (call.name == "finish" and not result.failed)
+                if call.name != "finish":
+                    messages.append(
+                        Message(
+                            "tool",
+                            result.text,
+                            tool_call_id=call.id,
+                            name=call.name,
+                            is_error=result.failed,
+                            error_kind=result.error_kind,
+                        )
+                    )
+            if ended or not answer.tool_calls:
+                break
+        calls = [call for message in messages for call in message.tool_calls]
+        verdict, findings = workspace.verdict(), workspace.findings(calls)
+    seconds = time.monotonic() - began
+    return Episode(
+        task, harness, number, model, tools, tuple(messages), verdict, findings, malformed, seconds
+    )
+
+
+def _as_recorded(answer: Message, harness: HarnessName) -> Message:
+    """Return an answer as the harness keeps it: Claude Code keeps the arguments of calls as objects."""
+    if harness != "claude_code":
+        return answer
+    calls = []
+    for call in answer.tool_calls:
+        given = call.parsed()
+        kept = {"malformed": call.arguments} if given is None else given
+        text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+        calls.append(replace(call, arguments=text))
+    return replace(answer, tool_calls=tuple(calls))
+
+
+def run_episodes(
+    tasks: Iterable[Task],
+    make_policy: Callable[[Task], Policy],
+    make_sandbox: Callable[[], Sandbox],
+    *,
+    at_once: int = 4,
+    harness: HarnessName = "claude_code",
+    model: str = "unknown",
+    level: str = "detailed",
+    most_turns: int = 50,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Iterator[Episode]:
+    """Give the episodes of tasks in order, `at_once` at a time; each has a sandbox of its own."""
+
+    def work(number: int, task: Task) -> Episode:
+        return run_episode(
+            task,
+            make_policy(task),
+            make_sandbox(),
+            harness=harness,
+            model=model,
+            number=number,
+            level=level,
+            most_turns=most_turns,
+            limits=limits,
+        )
+
+    with ThreadPoolExecutor(at_once) as pool:
+        yield from pool.map(work, *zip(*enumerate(tasks), strict=True))

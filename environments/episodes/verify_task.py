@@ -1,0 +1,45 @@
+"""Verify tasks: what they give without their feature, with it, and for a candidate."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracemill.environments.episodes.workspace import TaskWorkspace
+from tracemill.environments.monitor.hack_finding import HackFinding
+from tracemill.environments.sandbox.sandbox import Sandbox
+from tracemill.environments.task import Task
+from tracemill.environments.verdict.judge import Verdict
+
+
+@dataclass(frozen=True)
+class TaskRewards:
+    """Reward with the feature deleted, and the mean over fresh runs with the original in place."""
+
+    deleted: float
+    restored: float
+
+
+def verify_task(task: Task, sandbox: Sandbox, repeat: int = 1) -> TaskRewards:
+    """Judge a task as the agent gets it, and `repeat` times with its original files, each in a fresh copy."""
+    with TaskWorkspace(task, sandbox) as workspace:
+        deleted = workspace.verdict().reward
+    restored = []
+    for _ in range(repeat):
+        with TaskWorkspace(task, sandbox) as workspace:
+            workspace.change(lambda folder: shutil.copytree(task.original, folder, dirs_exist_ok=True))
+            restored.append(workspace.verdict().reward)
+    return TaskRewards(deleted, sum(restored) / len(restored))
+
+
+def judge_candidate(
+    task: Task, repository: Path, sandbox: Sandbox
+) -> tuple[Verdict, tuple[HackFinding, ...]]:
+    """Judge a candidate repository; return the verdict and what the code monitor sees in it."""
+
+    def replace(folder: Path) -> None:
+        shutil.rmtree(folder)
+        shutil.copytree(repository, folder, symlinks=True)
+
+    with TaskWorkspace(task, sandbox) as workspace:
+        workspace.change(replace)
+        return workspace.verdict(), workspace.findings([])

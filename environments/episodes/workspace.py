@@ -1,0 +1,92 @@
+"""The working copy of a task that one episode changes, and its verdict."""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+from tracemill.environments.monitor.action_monitor import monitor_actions
+from tracemill.environments.monitor.code_monitor import monitor_code
+from tracemill.environments.monitor.hack_finding import HackFinding
+from tracemill.environments.sandbox.python_runtime import copy_packages, make_readable
+from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Sandbox
+from tracemill.environments.task import Task
+from tracemill.environments.tools.tool_session import HarnessName, ToolSession
+from tracemill.environments.verdict.judge import Verdict, judge
+from tracemill.environments.verdict.run_tests import TestBed
+from tracemill.records.message import ToolCall
+
+
+class TaskWorkspace:
+    """A copy of a task's repository in a folder of its own; a context manager removes it."""
+
+    def __init__(self, task: Task, sandbox: Sandbox, limits: Limits = DEFAULT_LIMITS) -> None:
+        """Copy the repository and the packages that its tests need."""
+        self.task, self._sandbox, self._limits = task, sandbox, limits
+        self._folder = Path(tempfile.mkdtemp(prefix="tracemill-episode-"))
+        self._folder.chmod(0o755)
+        self.repository, self._packages = self._folder / "repository", self._folder / "packages"
+        shutil.copytree(task.repository, self.repository)
+        copy_packages(task.packages, self._packages)
+        self._scratch = self._folder / "tmp"
+        self._scratch.mkdir()
+        make_readable(task.folder / "tests")
+        for folder in (self.repository, self._scratch):
+            sandbox.hand_over(make_readable(folder))
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Remove the copy."""
+        self.close()
+
+    def close(self) -> None:
+        """Remove the copy; a second time does nothing."""
+        with contextlib.suppress(OSError):
+            shutil.rmtree(self._folder)
+
+    def tools(self, harness: HarnessName) -> ToolSession:
+        """Return the tools of a harness that work on this copy."""
+        return ToolSession(
+            self.repository, self._scratch, self._packages, harness, self._sandbox, self._limits
+        )
+
+    def change(self, work: Callable[[Path], object]) -> None:
+        """Let a function of the host change the repository."""
+        work(self.repository)
+        self._sandbox.hand_over(make_readable(self.repository))
+
+    def snapshot(self, folder: Path) -> Path:
+        """Copy the repository as it stands, links as links, to a new folder."""
+        shutil.copytree(self.repository, folder, symlinks=True)
+        return folder
+
+    def restore(self, snapshot: Path) -> None:
+        """Make the repository what a snapshot holds."""
+
+        def replace(folder: Path) -> None:
+            shutil.rmtree(folder)
+            shutil.copytree(snapshot, folder, symlinks=True)
+
+        self.change(replace)
+
+    def verdict(self) -> Verdict:
+        """Judge the repository as it stands, in a copy that the agent cannot reach any more."""
+        with tempfile.TemporaryDirectory(prefix="tracemill-verdict-") as name:
+            folder = Path(name)
+            folder.chmod(0o755)
+            candidate = self.snapshot(folder / "repository")
+            for path in [*candidate.rglob("*")]:
+                if path.is_symlink() or path.name == "__pycache__":
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            make_readable(candidate)
+            bed = TestBed(self._sandbox, self._packages, self.task.roots)
+            return judge(bed, self.task.exam, candidate)
+
+    def findings(self, calls: Sequence[ToolCall]) -> tuple[HackFinding, ...]:
+        """Return what the monitors see in the calls of an episode and in the code as it stands."""
+        return (*monitor_actions(calls), *monitor_code(self.task.repository, self.repository))

@@ -1,0 +1,1 @@
+"""Find attempts to earn a reward without doing the work."""

@@ -1,0 +1,1 @@
+"""The tools of Claude Code and of OpenHands, executed in a sandbox."""

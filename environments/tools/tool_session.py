@@ -1,0 +1,104 @@
+"""Call tools on a working copy of a repository, one after the other, and keep what lasts between calls."""
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from tracemill.environments.sandbox.python_runtime import PACKAGES, PYTHON
+from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Mount, Sandbox
+from tracemill.harnesses.core.schema_builders import load_stand_in_tools
+from tracemill.records.message import ErrorKind, ToolCall, ToolSpec
+
+HarnessName = Literal["claude_code", "openhands"]
+TOOLS: Mapping[HarnessName, tuple[str, ...]] = {
+    "claude_code": ("Bash", "Read", "Write", "Edit", "Glob", "Grep"),
+    "openhands": ("execute_bash", "str_replace_editor", "think", "finish"),
+}
+"""Tools that an environment offers, with the schemas of these agents."""
+SYSTEM_PROMPTS: Mapping[HarnessName, str] = {
+    "claude_code": (
+        "You are a coding agent in a terminal. You work on the repository in /repository with the tools you "
+        "are given. Look before you change, check what you changed, and answer without a tool call when you "
+        "are done."
+    ),
+    "openhands": (
+        "You are a coding agent that works on a computer through tools. The repository is in /repository. "
+        "Look before you change, check what you changed, and call finish when you are done."
+    ),
+}
+REPOSITORY = "/repository"
+_SCRIPT = Path(__file__).with_name("run_tool.py")
+_INSIDE = "/runner/run_tool.py"
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a call gave: the text the agent is shown and, where it failed, the kind of failure."""
+
+    text: str
+    failed: bool = False
+    error_kind: str | None = None
+    malformed: bool = False
+    seconds: float = 0.0
+
+
+def tool_specs(harness: HarnessName) -> tuple[ToolSpec, ...]:
+    """Return the tools that an environment offers, as a model is given them."""
+    offered = load_stand_in_tools(harness)
+    return tuple(replace(offered[name], origin="recorded") for name in TOOLS[harness])
+
+
+class ToolSession:
+    """Executes calls of an episode in a sandbox; folder and undo buffers last from call to call."""
+
+    def __init__(
+        self,
+        repository: Path,
+        scratch: Path,
+        packages: Path,
+        harness: HarnessName,
+        sandbox: Sandbox,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        """Work on `repository`, a copy that the sandbox may write in, with `scratch` as `/tmp`."""
+        self._repository, self._scratch, self._packages = repository, scratch, packages
+        self._harness: HarnessName = harness
+        self._sandbox, self._limits = sandbox, limits
+        self._state: dict[str, Any] = {"cwd": REPOSITORY, "backups": {}, "seconds": limits.seconds - 5}
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Execute a call; a malformed one gives a failed result, as it would in the agent's own harness."""
+        arguments = call.parsed()
+        if call.name not in TOOLS[self._harness]:
+            return ToolResult(f"Error: No such tool available: {call.name}", True, ErrorKind.TOOL_ERROR, True)
+        if arguments is None or arguments.keys() == {"malformed"}:
+            text = f"InputValidationError: the arguments of {call.name} are not a JSON object"
+            return ToolResult(text, True, ErrorKind.TOOL_ERROR, True)
+        marker = secrets.token_hex(16)
+        request = {"tool": call.name, "arguments": arguments, "state": self._state, "marker": marker}
+        ended = self._sandbox.run(
+            [PYTHON, "-I", "-S", _INSIDE],
+            [
+                Mount(self._repository, REPOSITORY, writable=True),
+                Mount(self._scratch, "/tmp", writable=True),
+                Mount(self._packages, PACKAGES),
+                Mount(_SCRIPT, _INSIDE),
+            ],
+            cwd="/tmp",
+            stdin=json.dumps(request).encode(),
+            environment={"PYTHONPATH": PACKAGES},
+            limits=self._limits,
+        )
+        _, found, rest = ended.text.rpartition(marker)
+        if not found:
+            kind = ErrorKind.TIMEOUT if ended.ending == "timed_out" else ErrorKind.TOOL_ERROR
+            why = ended.ending.replace("_", " ") if ended.ending != "exited" else f"exit code {ended.code}"
+            text = f"The call was stopped: {why}"
+            return ToolResult(text, True, kind, seconds=ended.seconds)
+        answer = json.loads(rest.partition("\n")[0])
+        self._state = {**answer["state"], "seconds": self._limits.seconds - 5}
+        malformed = answer["failed"] and answer["text"].startswith("InputValidationError")
+        return ToolResult(answer["text"], answer["failed"], answer["kind"], malformed, ended.seconds)
