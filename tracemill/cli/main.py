@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from tracemill.cli.dev_group import dev_app
+from tracemill.cli.env_group import env_app
 from tracemill.cli.evaluate import evaluate
 from tracemill.cli.formats_group import formats_app
 from tracemill.cli.options import (
@@ -250,6 +251,7 @@ app.command()(deploy)
 app.add_typer(release_app, name="release")
 app.add_typer(privacy_app, name="privacy")
 app.add_typer(formats_app, name="formats")
+app.add_typer(env_app, name="env")
 app.add_typer(dev_app, name="dev")
 
 

@@ -1,0 +1,148 @@
+"""`tracemill env` on the command line: make tasks, run episodes, verify."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracemill.records.printable import printable
+
+env_app = typer.Typer(help="Make coding tasks, run agents on them, verify them.", no_args_is_help=True)
+Sandbox = Annotated[str, typer.Option(help="Sandbox: auto, bubblewrap, docker, podman or unsafe-process.")]
+Tasks = Annotated[Path, typer.Argument(help="Folder of tasks, or one task.")]
+
+
+@env_app.command()
+def make(
+    repository: Annotated[str, typer.Argument(help="Folder of a repository, or NAME==VERSION on PyPI.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the tasks.")] = Path("tasks"),
+    most: Annotated[int, typer.Option(min=1, help="Maximum number of tasks.")] = 10,
+    package: Annotated[list[str] | None, typer.Option(help="Installed package that its tests need.")] = None,
+    restorations: Annotated[int, typer.Option(min=0, help="Fresh runs that the original must pass.")] = 10,
+    licence: Annotated[str, typer.Option(help="Licence of a folder's code.")] = "unknown",
+    seed: Annotated[int, typer.Option(help="Seed of the choice of features.")] = 0,
+    sandbox: Sandbox = "auto",
+) -> None:
+    """Delete features of a repository and write tasks that ask for them back."""
+    import tempfile
+
+    from tracemill.environments.feature_deletion.fetch_sdist import fetch_sdist, is_requirement
+    from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
+    from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
+    from tracemill.environments.task import Origin
+    from tracemill.records.errors import EnvironmentTaskError
+
+    chosen, report = choose_sandbox(sandbox), TaskReport()
+    with tempfile.TemporaryDirectory(prefix="tracemill-sdist-") as folder:
+        if is_requirement(repository):
+            root, origin = fetch_sdist(repository, Path(folder))
+        else:
+            root = Path(repository)
+            if not root.is_dir():
+                raise EnvironmentTaskError(f"{repository} is no folder", "a repository, or NAME==VERSION")
+            origin = Origin(root.resolve().name, licence=licence)
+        made = make_tasks(
+            root,
+            origin,
+            out,
+            chosen,
+            most=most,
+            packages=package or (),
+            restorations=restorations,
+            seed=seed,
+            report=report,
+        )
+        for task in made:
+            exam, size = task.exam, task.difficulty
+            typer.echo(
+                f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
+                f"{len(exam.fail_to_pass)} tests decide, {len(exam.pass_to_pass)} guard"
+            )
+    typer.echo(f"tasks made {report.made} of {report.tried} features tried")
+    for reason, count in report.refused.most_common():
+        typer.echo(f"  refused {count}  {reason}")
+
+
+@env_app.command()
+def verify(
+    tasks: Tasks,
+    repository: Annotated[Path | None, typer.Option(help="Candidate to judge, for a single task.")] = None,
+    repeat: Annotated[int, typer.Option(min=1, help="Fresh runs of each original.")] = 1,
+    sandbox: Sandbox = "auto",
+) -> None:
+    """Check that tasks give 0 without and 1 with their feature, or judge a candidate."""
+    from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
+    from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
+    from tracemill.environments.task import read_tasks
+    from tracemill.records.errors import EnvironmentTaskError
+
+    found, chosen = read_tasks(tasks), choose_sandbox(sandbox)
+    if repository is not None:
+        if len(found) != 1:
+            raise EnvironmentTaskError(f"{tasks} holds {len(found)} tasks", "one task with --repository")
+        verdict, findings = judge_candidate(found[0], repository, chosen)
+        typer.echo(
+            f"reward {verdict.reward:.3f}  {len(verdict.passed)} of {len(found[0].exam.fail_to_pass)} pass"
+        )
+        for name, tests in (("broken", verdict.broken), ("forged", verdict.forged), ("notes", verdict.notes)):
+            if tests:
+                typer.echo(f"  {name} {len(tests)}  {printable(tests[0])}")
+        for finding in findings:
+            typer.echo(f"  {finding.gravity}  {finding.rule}  {printable(finding.where)}")
+        return
+    wrong = 0
+    for task in found:
+        rewards = verify_task(task, chosen, repeat)
+        wrong += rewards.deleted != 0.0 or rewards.restored < 1.0
+        typer.echo(f"{task.name}  deleted {rewards.deleted:.2f}  restored {rewards.restored:.2f}")
+    typer.echo(f"tasks that hold {len(found) - wrong} of {len(found)}")
+    if wrong:
+        raise typer.Exit(1)
+
+
+@env_app.command()
+def run(
+    tasks: Tasks,
+    policy: Annotated[str, typer.Option(help="oracle, nothing, or MODULE:FUNCTION that makes a policy.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the sessions.")] = Path("episodes"),
+    harness: Annotated[str, typer.Option(help="Tools and format: claude_code or openhands.")] = "claude_code",
+    model: Annotated[str, typer.Option(help="Name of the model, for the sessions.")] = "unknown",
+    at_once: Annotated[int, typer.Option(min=1, help="Episodes at a time.")] = 4,
+    samples: Annotated[int, typer.Option(min=1, help="Episodes of each task.")] = 1,
+    turns: Annotated[int, typer.Option(min=1, help="Maximum number of answers.")] = 50,
+    level: Annotated[str, typer.Option(help="Text of a task: terse or detailed.")] = "detailed",
+    sandbox: Sandbox = "auto",
+) -> None:
+    """Run a policy on tasks and write its episodes as sessions."""
+    from tracemill.environments.episodes.policies import load_policy
+    from tracemill.environments.episodes.run_episode import run_episodes
+    from tracemill.environments.episodes.write_session import write_sessions
+    from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
+    from tracemill.environments.task import read_tasks
+    from tracemill.records.errors import EnvironmentTaskError
+
+    for value, known in ((harness, ("claude_code", "openhands")), (level, ("terse", "detailed"))):
+        if value not in known:
+            raise EnvironmentTaskError(f"{value!r} is unknown", " or ".join(known))
+    found = [task for task in read_tasks(tasks) for _ in range(samples)]
+    episodes = []
+    for episode in run_episodes(
+        found,
+        lambda task: load_policy(policy, task),
+        lambda: choose_sandbox(sandbox),
+        at_once=at_once,
+        harness=harness,  # type: ignore[arg-type]
+        model=model,
+        most_turns=turns,
+        level=level,
+    ):
+        episodes.append(episode)
+        hack = "  hack" if episode.hacked else ""
+        typer.echo(f"{episode.task.name}  reward {episode.reward:.2f}{hack}  {episode.seconds:.1f} s")
+    write_sessions(episodes, out)
+    solved, hacks = (
+        sum(values) for values in zip(*((e.reward == 1.0, e.hacked) for e in episodes), strict=True)
+    )
+    malformed = sum(episode.malformed for episode in episodes)
+    typer.echo(f"episodes {len(episodes)}, solved {solved}, hacks {hacks}, malformed calls {malformed}")
+    typer.echo(f"sessions in {out}")
