@@ -1,6 +1,5 @@
 """The working copy of a task that one episode changes, and its verdict."""
 
-import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -10,6 +9,7 @@ from typing import Self
 from tracemill.environments.monitor.action_monitor import monitor_actions
 from tracemill.environments.monitor.code_monitor import monitor_code
 from tracemill.environments.monitor.hack_finding import HackFinding
+from tracemill.environments.sandbox.file_trees import copy_regular_files, remove_tree
 from tracemill.environments.sandbox.python_runtime import copy_packages, make_readable
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Sandbox
 from tracemill.environments.task import Task
@@ -46,8 +46,7 @@ class TaskWorkspace:
 
     def close(self) -> None:
         """Remove the copy; a second time does nothing."""
-        with contextlib.suppress(OSError):
-            shutil.rmtree(self._folder)
+        remove_tree(self._folder)
 
     def tools(self, harness: HarnessName) -> ToolSession:
         """Return the tools of a harness that work on this copy."""
@@ -69,7 +68,7 @@ class TaskWorkspace:
         """Make the repository what a snapshot holds."""
 
         def replace(folder: Path) -> None:
-            shutil.rmtree(folder)
+            remove_tree(folder)
             shutil.copytree(snapshot, folder, symlinks=True)
 
         self.change(replace)
@@ -79,10 +78,8 @@ class TaskWorkspace:
         with tempfile.TemporaryDirectory(prefix="tracemill-verdict-") as name:
             folder = Path(name)
             folder.chmod(0o755)
-            candidate = self.snapshot(folder / "repository")
-            for path in [*candidate.rglob("*")]:
-                if path.is_symlink() or path.name == "__pycache__":
-                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+            candidate = folder / "repository"
+            copy_regular_files(self.repository, candidate)
             make_readable(candidate)
             bed = TestBed(self._sandbox, self._packages, self.task.roots)
             return judge(bed, self.task.exam, candidate)

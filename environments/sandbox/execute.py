@@ -11,10 +11,12 @@ from pathlib import Path
 
 import psutil
 
+from tracemill.environments.sandbox.file_trees import walk_files
 from tracemill.environments.sandbox.sandbox import Completed, Ending, Limits
 
 _LOOK_EVERY_S = 0.1
 _MB = 1 << 20
+_BLOCK = 4096
 
 
 def execute(
@@ -118,18 +120,12 @@ def _passed(pid: int, limits: Limits, writable: Sequence[Path], before: int) -> 
 
 
 def _size(folders: Sequence[Path]) -> int:
-    """Return the bytes that files below folders occupy; links are not followed."""
-    total, left = 0, [str(folder) for folder in folders]
-    while left:
-        try:
-            with os.scandir(left.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        left.append(entry.path)
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_blocks * 512
-        except OSError:  # removed meanwhile, or not to be read
-            continue
+    """Return the bytes that files below folders occupy, each at least a block of 4 KB."""
+    total = 0
+    for folder in folders:
+        for _, entry in walk_files(folder):
+            with contextlib.suppress(OSError):  # removed meanwhile
+                total += max(_BLOCK, entry.stat(follow_symlinks=False).st_blocks * 512)
     return total
 
 

@@ -132,7 +132,7 @@ def claude_read(arguments: Values, state: Values) -> str:
     lines = text.splitlines()[first - 1 : first - 1 + count]
     if not text:
         return "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>"
-    return shown(lines, first, "→")
+    return cut(shown(lines, first, "→"))
 
 
 def claude_write(arguments: Values, state: Values) -> str:

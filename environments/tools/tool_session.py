@@ -10,6 +10,7 @@ from typing import Any, Literal
 from tracemill.environments.sandbox.python_runtime import PACKAGES, PYTHON
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Mount, Sandbox
 from tracemill.harnesses.core.schema_builders import load_stand_in_tools
+from tracemill.records.errors import EnvironmentTaskError
 from tracemill.records.message import ErrorKind, ToolCall, ToolSpec
 
 HarnessName = Literal["claude_code", "openhands"]
@@ -32,6 +33,8 @@ SYSTEM_PROMPTS: Mapping[HarnessName, str] = {
 REPOSITORY = "/repository"
 _SCRIPT = Path(__file__).with_name("run_tool.py")
 _INSIDE = "/runner/run_tool.py"
+_MOST_BYTES = 64_000_000
+"""What a call may print: undo buffers are part of its answer."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,13 @@ class ToolSession:
         """Work on `repository`, a copy that the sandbox may write in, with `scratch` as `/tmp`."""
         self._repository, self._scratch, self._packages = repository, scratch, packages
         self._harness: HarnessName = harness
-        self._sandbox, self._limits = sandbox, limits
+        if sandbox.name == "unsafe-process":
+            raise EnvironmentTaskError(
+                "tools want a file system of their own",
+                "bubblewrap, podman or docker",
+                "choose it with --sandbox",
+            )
+        self._sandbox, self._limits = sandbox, replace(limits, output_bytes=_MOST_BYTES)
         self._state: dict[str, Any] = {"cwd": REPOSITORY, "backups": {}, "seconds": limits.seconds - 5}
 
     def call(self, call: ToolCall) -> ToolResult:
@@ -98,7 +107,11 @@ class ToolSession:
             why = ended.ending.replace("_", " ") if ended.ending != "exited" else f"exit code {ended.code}"
             text = f"The call was stopped: {why}"
             return ToolResult(text, True, kind, seconds=ended.seconds)
-        answer = json.loads(rest.partition("\n")[0])
-        self._state = {**answer["state"], "seconds": self._limits.seconds - 5}
-        malformed = answer["failed"] and answer["text"].startswith("InputValidationError")
-        return ToolResult(answer["text"], answer["failed"], answer["kind"], malformed, ended.seconds)
+        try:
+            answer = json.loads(rest.partition("\n")[0])
+            text, failed, kind = str(answer["text"]), bool(answer["failed"]), answer["kind"]
+            self._state = {**answer["state"], "seconds": self._limits.seconds - 5}
+        except (ValueError, KeyError, TypeError):  # a command wrote over the answer
+            return ToolResult("The call gave no result", True, ErrorKind.TOOL_ERROR, seconds=ended.seconds)
+        malformed = failed and text.startswith("InputValidationError")
+        return ToolResult(text, failed, str(kind) if kind else None, malformed, ended.seconds)

@@ -80,12 +80,16 @@ class TestBed:
 
 
 def _result(output: str, marker: str) -> dict[str, Any]:
-    """Return the last result behind the marker; empty where there is none that can be read."""
+    """Return the last result behind the marker; empty where there is none of the right shape."""
     _, found, rest = output.rpartition(marker)
     if not found:
         return {}
     try:
         value = json.loads(rest.partition("\n")[0])
-    except ValueError:
+        return {
+            "outcomes": {str(test): str(outcome) for test, outcome in value["outcomes"].items()},
+            "seconds": {str(test): float(seconds) for test, seconds in value["seconds"].items()},
+            "calls": {str(test): [*map(str, called)] for test, called in value["calls"].items()},
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
         return {}
-    return value if isinstance(value, dict) else {}

@@ -1,6 +1,7 @@
 """Episodes: the tools an agent works with, what is recorded of it, what is flagged."""
 
 import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from tracemill.environments.episodes.policies import nothing, oracle
 from tracemill.environments.episodes.run_episode import Episode, Policy, run_episode, run_episodes
 from tracemill.environments.episodes.write_session import write_sessions
 from tracemill.environments.monitor.action_monitor import monitor_actions
+from tracemill.environments.sandbox.plain_process import PlainProcess
+from tracemill.environments.sandbox.python_runtime import PYTHON
+from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Task
 from tracemill.environments.tools.tool_session import HarnessName
 from tracemill.records.errors import EnvironmentTaskError
@@ -258,3 +262,60 @@ def test_an_environment_has_the_shape_that_trl_takes(orchard_tasks: list[Task]) 
     assert tools[OpenHandsEnvironment] == [
         "execute_bash", "finish", "get_reward", "reset", "str_replace_editor", "think"
     ]  # fmt: skip
+
+
+ODD_FILES = """
+mkfifo orchard/pipe.py; mknod orchard/device.py c 1 3; chmod 000 orchard/plan.py
+python -c "import os
+for _ in range(3000): os.mkdir('d'); os.chdir('d')"
+python -c "open('orchard/large.py', 'w').write('x = 1\\n' * 300_000)"
+python -c "open('orchard/nested.py', 'w').write('(' * 5000 + ')' * 5000)"
+"""
+
+
+def test_odd_files_neither_stop_an_episode_nor_remain(
+    orchard_tasks: list[Task], worktree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(worktree))
+    path, text = original(orchard_tasks[0])
+    calls = (("Bash", {"command": ODD_FILES}), ("Write", {"file_path": path, "content": text}))
+    episode = run_episode(orchard_tasks[0], scripted(*calls), orchard.sandbox())
+    assert [each[0] for each in results(episode)] == [False, False]
+    assert [(finding.rule, finding.where) for finding in episode.findings] == [
+        ("writes more code than is read", "orchard/large.py")
+    ]
+    assert len(episode.verdict.broken) + len(episode.verdict.passed) > 0
+    assert [*worktree.iterdir()] == []
+
+
+def test_a_million_empty_files_are_too_much(worktree: Path) -> None:
+    sandbox = orchard.sandbox()
+    sandbox.hand_over(worktree)
+    code = "import os\nfor n in range(10**7): os.close(os.open(f'/work/{n}', os.O_CREAT))"
+    ended = sandbox.run(
+        [PYTHON, "-c", code], [Mount(worktree, "/work", writable=True)], limits=Limits(disk_mb=40)
+    )
+    assert ended.ending == "disk"
+
+
+def test_an_answer_that_a_command_wrote_over_is_a_failed_call(orchard_tasks: list[Task]) -> None:
+    forge = (
+        "import os, re\n"
+        "for pid in filter(str.isdigit, os.listdir('/proc')):\n"
+        "    for number in range(3):\n"
+        "        try:\n"
+        "            os.write(os.open(f'/proc/{pid}/fd/1', os.O_WRONLY), b'x' * 40)\n"
+        "        except OSError:\n"
+        "            pass\n"
+    )
+    episode = run_episode(
+        orchard_tasks[0],
+        scripted(("Bash", {"command": f'python -c "{forge}"'}), ("Bash", {"command": "echo on"})),
+        orchard.sandbox(),
+    )
+    assert results(episode)[1] == (False, None, "on")
+
+
+def test_tools_want_a_file_system_of_their_own(orchard_tasks: list[Task]) -> None:
+    with pytest.raises(EnvironmentTaskError, match="tools want a file system of their own"):
+        run_episode(orchard_tasks[0], nothing(orchard_tasks[0]), PlainProcess())

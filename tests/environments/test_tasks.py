@@ -10,6 +10,7 @@ import pytest
 
 from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
 from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
+from tracemill.environments.sandbox.plain_process import PlainProcess
 from tracemill.environments.sandbox.python_runtime import PYTHON, copy_packages
 from tracemill.environments.sandbox.sandbox import Mount
 from tracemill.environments.task import Origin, Task, read_tasks
@@ -35,6 +36,11 @@ def test_twenty_tasks_are_restored_in_ten_fresh_runs_each(tmp_path: Path) -> Non
     assert [each.deleted for each in rewards] == [0.0] * 20
     assert sum(each.restored for each in rewards) / 20 >= 0.988
     assert len({tuple(task.deleted) for task in made}) == 20
+
+
+def test_a_plain_process_verifies_what_is_trusted(orchard_tasks: list[Task]) -> None:
+    rewards = verify_task(orchard_tasks[0], PlainProcess())
+    assert (rewards.deleted, rewards.restored) == (0.0, 1.0)
 
 
 def test_what_an_agent_sees_holds_neither_tests_nor_the_answer(orchard_tasks: list[Task]) -> None:

@@ -1,0 +1,48 @@
+"""Handle folders that untrusted commands wrote in: links, pipes, deep nesting and odd modes are expected."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def walk_files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Give everything but folders below a folder, with its path in it; links are not followed.
+
+    What is nested deeper than a path may be long is passed over.
+    """
+    left = [("", str(folder))]
+    while left:
+        within, place = left.pop()
+        try:
+            with os.scandir(place) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in found:
+            name = f"{within}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                left.append((f"{name}/", entry.path))
+            else:
+                yield name, entry
+
+
+def copy_regular_files(source: Path, target: Path) -> None:
+    """Copy the regular files below a folder but bytecode; what cannot be read is left out."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name, entry in walk_files(source):
+        if not entry.is_file(follow_symlinks=False) or "__pycache__" in name or name.endswith(".pyc"):
+            continue
+        copied = target / name
+        try:
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(entry.path, copied, follow_symlinks=False)
+            copied.chmod(0o755 if entry.stat(follow_symlinks=False).st_mode & 0o100 else 0o644)
+        except OSError:
+            continue
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder however deep it is; one that is not there is no error."""
+    subprocess.run(["rm", "-rf", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)
