@@ -162,7 +162,7 @@ def trace_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
 
 def _batches_are_independent(settings: RunSettings) -> bool:
     """Return whether no batch is asked about by what came of another one: no gate chooses, no cap is full."""
-    return not settings.asked() or (settings.gate.policy == "all" and not capped_by(settings))
+    return not settings.asked() or (settings.gate.share >= 1 and not capped_by(settings))
 
 
 def _session(context: RunContext, meter: ProgressMeter) -> Any:

@@ -77,8 +77,8 @@ class Decision:
     `coin` in [0, 1) is a hash of seed and step; the teacher is asked where `coin < probability`. `outcome` is
     set after the replay: `asked`, or why not (the label was certain without it, a cap or the deadline was
     met); such an answer is censored, not missing. A gate that selects steps records its inputs: the step's
-    `features`, its `belief` (probability of a pair), the `utility` of a pair, the expected cost, and
-    `explore`, the probability of asking regardless of the belief.
+    `features`, its `belief` (probability of a pair), the expected cost, and `explore`, the
+    probability of asking regardless of the belief.
     """
 
     step_id: str
@@ -91,6 +91,5 @@ class Decision:
     outcome: str = ""
     features: tuple[str, ...] = ()
     belief: float | None = None
-    utility: float | None = None
     expected_usd: float | None = None
     explore: float | None = None

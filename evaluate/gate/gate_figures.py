@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from tracemill.evaluate.gate.gate_pass import GatePassMode, run_gate_pass
+from tracemill.evaluate.gate.gate_pass import GatePassMode, GatePolicy, run_gate_pass
 from tracemill.evaluate.gate.gate_step import (
     SHARES,
     GateStep,
@@ -22,7 +22,6 @@ from tracemill.evaluate.table.recorded_states import Table, is_recorded_in_half,
 from tracemill.evaluate.table.rules import Voters, product_label_rule
 from tracemill.evaluate.table.scores import quantiles
 from tracemill.evaluate.table.student_draws import Draw, Poll
-from tracemill.teachers.core.teacher_settings import GatePolicy
 from tracemill.teachers.gate.features import GateStepFacts
 from tracemill.teachers.gate.pair_model import PairModel
 

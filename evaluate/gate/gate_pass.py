@@ -8,6 +8,8 @@ relative to tiered asking at every step.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import mul
+from typing import Literal
 
 from tracemill.evaluate.gate.gate_step import (
     EXPLORE,
@@ -17,16 +19,14 @@ from tracemill.evaluate.gate.gate_step import (
     tiered_gate_step_shares,
 )
 from tracemill.records.identity import digest
-from tracemill.teachers.core.teacher_settings import GatePolicy, UtilitySettings
-from tracemill.teachers.gate.baselines import baseline_scores
 from tracemill.teachers.gate.budget_pacing import Pacer, paced_explored_share
-from tracemill.teachers.gate.pair_model import PairModel, Row, learn_pair_model
-from tracemill.teachers.gate.pair_value import ValuedStep, pair_value_cost_usd, score_pair_values
+from tracemill.teachers.gate.pair_model import PRIOR, PairModel, PairPrior, Row, learn_pair_model
+from tracemill.teachers.gate.pair_value import ValuedStep, score_pair_values
 from tracemill.teachers.gate.totals_estimate import EstimatedTotals, StepChance, estimate_totals
 
 BATCH = 64
-FLAT = UtilitySettings(outcome={}, operation={}, after_error=1.0, novelty=0.0)
-"""Utilities under which every correct pair counts the same."""
+GatePolicy = Literal["all", "voi", "random"]
+"""How a pass chooses steps: all, those worth their cost, or by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,12 @@ class GatePassResult:
 class GatePassMode:
     """Way in which a pass chooses steps.
 
-    With `belief_of` the gate uses its result for a step and learns nothing.
+    With `belief_of` the gate uses its result for a step and learns nothing. `prior` is what it begins with.
     """
 
     policy: GatePolicy = "voi"
     belief_of: Callable[[GateStep], PairModel] | None = None
+    prior: PairPrior = PRIOR
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ class _Run:
     budget_usd: float
     seed: int
     explore: float
-    belief: PairModel = field(default_factory=PairModel)
+    belief: PairModel
     pacer: Pacer = field(default_factory=Pacer)
     rows: list[Row] = field(default_factory=list[Row])
     spent_usd: float = 0.0
@@ -90,7 +91,7 @@ def run_gate_pass(steps: Sequence[GateStep], way: GatePassMode, share: float, se
     total_usd = sum(step.tiered_usd for step in steps)
     full_usd = sum(usd for step in steps for usd in step.expected_usd)
     explore = paced_explored_share(EXPLORE, share * total_usd / max(full_usd, 1e-12))
-    run = _Run(way, steps, share * total_usd, seed, explore)
+    run = _Run(way, steps, share * total_usd, seed, explore, PairModel(prior=way.prior))
     ordered = shuffle_gate_steps(steps, seed)
     run.lots = {step.facts.step_id: _coin(seed, step) < run.explore for step in ordered}
     run.kept_usd = sum(step.full_usd for step in ordered if run.lots[step.facts.step_id])
@@ -119,10 +120,10 @@ def _passed(run: _Run, total_usd: float) -> GatePassResult:
 def _batch(run: _Run, batch: Sequence[GateStep]) -> None:
     beliefs = [run.probability(step) for step in batch]
     shares = tiered_gate_step_shares(len(run.coming), THRESHOLD)
-    costs = [pair_value_cost_usd(step.expected_usd, shares[: len(step.expected_usd)]) for step in batch]
-    made = score_pair_values([step.facts for step in batch], beliefs, costs, FLAT)
+    costs = [sum(map(mul, step.expected_usd, shares)) for step in batch]
+    made = score_pair_values([step.facts for step in batch], beliefs, costs)
     everywhere = run.way.policy == "all"
-    scores = [0.0] * len(made) if everywhere else baseline_scores(made, run.way.policy, run.seed)
+    scores = [_score(step, run) for step in made]
     coming = sum(usd * share for usd, share in zip(run.coming, shares, strict=True))
     left = max(run.budget_usd - run.spent_usd - run.kept_usd, 0.0) / max(coming, 1e-12)
     threshold = -math.inf if everywhere else run.pacer.threshold(scores, costs, left)
@@ -135,7 +136,7 @@ def _batch(run: _Run, batch: Sequence[GateStep]) -> None:
     for at in order:
         _ask(run, batch[at], made[at], drawn[at], scores[at] >= threshold)
     if run.learns():
-        run.belief = learn_pair_model(run.rows)
+        run.belief = learn_pair_model(run.rows, run.way.prior)
 
 
 def _ask(run: _Run, step: GateStep, made: ValuedStep, explored: bool, taken: bool) -> None:
@@ -150,6 +151,13 @@ def _ask(run: _Run, step: GateStep, made: ValuedStep, explored: bool, taken: boo
         run.spent_usd += cost
         run.asked[step.facts.step_id] = (step, len(step.calls_usd) if explored else step.agreed)
         run.rows.append((step.facts.words, float(step.tiered_pair)))
+
+
+def _score(step: ValuedStep, run: _Run) -> float:
+    """Return the gate's score, or a hash of seed and step where chance chooses."""
+    if run.way.policy != "random":
+        return step.score
+    return int(digest("order", str(run.seed), step.facts.step_id, size=7), 16) / 2**56
 
 
 def _coin(seed: int, step: GateStep) -> float:

@@ -49,7 +49,7 @@ def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], GateStepF
             action = acts[state.state_id, model]
             trace = _trace(state, model, action, after.get((state.state_id, model)))
             facts = build_step_features(trace, {0: state.tools})[_steps(state)]
-            found[state.number, model] = replace(facts, trace_id=state.task)
+            found[state.number, model] = facts
     return found
 
 

@@ -59,6 +59,7 @@ _NOT_THE_RUN = {
 _RENAMED = {
     "sources.idle_minutes": "sources.min_age_minutes",
     "replay.ask_again": "replay.reredact",
+    "gate.fraction": "gate.share",
     "release.accept": "release.allow_findings",
 }
 """New names of keys that older configurations hold."""

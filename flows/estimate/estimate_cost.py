@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.estimate.expected_pairs import ExpectedPairs, PairForecast
 from tracemill.flows.estimate.pending_questions import QuestionBatch, batch_pending_questions
 from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import check_vote
@@ -71,6 +72,10 @@ class Estimate:
     cap_usd: float | None
     decided_later: int = 0
     """Steps of which a gate decides anew once answers to earlier ones are in."""
+    by_share: tuple[ExpectedPairs, ...] = ()
+    """Pairs that are expected of shares of the full cost, by beliefs that rest on `learned_steps` beside the
+    prior of the gate."""
+    learned_steps: int = 0
     no_room: int = 0
     """Steps that are expected to be left out, since the caps of the release would drop their pairs."""
 
@@ -82,6 +87,8 @@ class Estimate:
             "asked_shares": [round(share, 4) for share in self.shares],
             "cap_usd": self.cap_usd,
             "decided_later": self.decided_later,
+            "by_share": [each.to_json() for each in self.by_share],
+            "learned_steps": self.learned_steps,
             "no_room": self.no_room,
         }
 
@@ -101,9 +108,11 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
         asyncio.run(check_all(build_teachers(settings.asked(), os.environ, book=book)))
     teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
     tallies, sizes = [_Tally.of(teacher) for teacher in teachers], dict[str, int]()
+    forecast = PairForecast(settings, work, teachers)
     later, no_room = 0, 0
     for batch in batch_pending_questions(settings, work):
         later += batch.open_steps
+        forecast.add(batch.questions, batch.shown)
         fresh = _sizes(batch)
         settled = batch.settled(teachers, settings) | batch.no_room
         no_room += len(batch.no_room)
@@ -119,7 +128,8 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     figures = [tally.figures(share) for tally, share in zip(tallies, shares, strict=True)]
     cap = None if settings.budget is None else float(settings.budget.max_total_usd)
     total = _total(figures, tallies, settings.replay.concurrency)
-    return Estimate(tuple(figures), total, shares, cap, later, no_room)
+    pairs = forecast.by_share()
+    return Estimate(tuple(figures), total, shares, cap, later, pairs, forecast.asked, no_room)
 
 
 def _sizes(batch: QuestionBatch) -> dict[str, int]:

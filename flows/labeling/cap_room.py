@@ -217,4 +217,4 @@ def _worth(decision: Decision) -> float:
     """Return what the gate expects of a step for its cost; 0 where it did not look."""
     if not decision.expected_usd:
         return 0.0
-    return (decision.utility or 0.0) * (decision.belief or 0.0) / decision.expected_usd
+    return (decision.belief or 0.0) / decision.expected_usd

@@ -35,7 +35,7 @@ def gate_report(work: Workspace, settings: RunSettings) -> dict[str, Any]:
         verdicts |= {s.step_id: s.verdict for s in votes_from_table(table) if s.step_id in steps}
     weights = Counter(d.gate.partition("+")[2] for d in steps.values())
     return {
-        "policy": settings.gate.policy,
+        "share": settings.gate.share,
         "version": current,
         "weights": dict(weights.most_common(_SHOWN_VERSIONS)) if any(weights) else {},
         "steps": {

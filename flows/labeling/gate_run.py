@@ -12,11 +12,10 @@ from tracemill.records.reply import Decision
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.gate.baselines import baseline_scores
 from tracemill.teachers.gate.budget_pacing import Pacer, paced_choice_share, paced_explored_share
 from tracemill.teachers.gate.features import GateStepFacts, build_step_features
 from tracemill.teachers.gate.gate_decisions import GATE_VERSION, GateChoice, coin
-from tracemill.teachers.gate.pair_model import PairModel
+from tracemill.teachers.gate.pair_model import PRIOR, PairModel
 from tracemill.teachers.gate.pair_value import ValuedStep, score_pair_values
 from tracemill.teachers.gate.step_costs import (
     PricedTeacher,
@@ -37,17 +36,17 @@ _FREE_USD = 1e-9
 def gate_version(settings: RunSettings) -> str:
     """Return a name of the gate and all that its verdicts depend on but what it has learned.
 
-    Under another name verdicts are made anew. Where the gate chooses, the cap is part of it, so that a raised
-    cap asks more.
+    Under another name verdicts are made anew. Where the gate chooses, cap and prior are part of it, so that a
+    raised cap asks more.
     """
     gate = settings.gate.model_dump(mode="json")
-    if settings.gate.policy == "all":
-        gate = {name: gate[name] for name in ("policy", "fraction", "seed", "explore", "skip_student_family")}
-    elif settings.budget is not None:
-        gate["cap"] = str(settings.budget.max_total_usd)
+    if settings.gate.share < 1:
+        gate["prior"] = PRIOR.name
+        if settings.budget is not None:
+            gate["cap"] = str(settings.budget.max_total_usd)
     vote = settings.agreement.model_dump(mode="json")
     names = [[teacher.name, teacher.family] for teacher in settings.asked()]
-    return f"{GATE_VERSION}-{settings.gate.policy}-{digest(canonical_json([gate, vote, names]), size=4)}"
+    return f"{GATE_VERSION}-{digest(canonical_json([gate, vote, names]), size=4)}"
 
 
 class Gate:
@@ -57,8 +56,7 @@ class Gate:
         self.settings = settings
         self._work = work
         self._teachers = teachers
-        self._learns = settings.gate.policy == "voi"
-        self._experience = GateExperience.of(work) if self._learns else GateExperience()
+        self._experience = GateExperience.of(work)
         self.belief: PairModel = self._experience.belief()
         self._pacer = Pacer()
         self._promised_usd, self._promised_states = 0.0, 0
@@ -67,7 +65,7 @@ class Gate:
     @classmethod
     def open(cls, settings: RunSettings, work: Workspace, book: PriceBook) -> "Gate | None":
         """Open the gate of a configuration; None where it asks at all steps."""
-        if settings.gate.policy == "all":
+        if settings.gate.share >= 1:
             return None
         built = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
         return cls(settings, work, [PricedTeacher(t.name, t.family, t.price) for t in built])
@@ -87,12 +85,10 @@ class Gate:
         """
         if left_usd is not None:
             left_usd = max(left_usd - self._promised_usd, 0.0)
-        facts = self._facts(shown)
-        asked = [question for question in questions if question.step_id in facts]
-        steps = [facts[question.step_id] for question in asked]
-        beliefs = [self.belief.probability(step.words) for step in steps]
-        teachers = self._shares()
-        costs = step_costs_usd(asked, teachers)
+        asked, teachers = questions, self._shares()
+        everywhere = self.value(asked, shown)
+        steps, beliefs = [step.facts for step in everywhere], [step.belief for step in everywhere]
+        costs = [step.expected_usd for step in everywhere]
         share = self._share(costs, left_usd, states_left)
         full_usd = sum(map(sum, step_call_costs_usd(asked, teachers)))
         of_full = share * max(sum(costs), _FREE_USD) / max(full_usd, _FREE_USD)
@@ -103,14 +99,21 @@ class Gate:
         share = self._share(costs, left_usd, states_left)
         chosen = self._weighed(steps, beliefs, costs, share, explore)
         made = [step for step, _ in chosen]
-        self._pacer.remember(self._scores(made), [_usd(step) for step in made])
+        self._pacer.remember(*_scores_and_costs(made))
         out = self._out(chosen, explore)
         self._promised_usd += sum(step.expected_usd for step in made if step.facts.step_id in out)
         self._promised_states += sum(item.trace.step_count for item in shown)
         self._seen += len(made)
         self._seen_usd += sum(step.expected_usd for step in made)
-        name = f"{version}+{self.belief.version if self._learns else 'fixed'}"
+        name = f"{version}+{self.belief.version}"
         return {step.facts.step_id: GateChoice(step, taken, name, explore) for step, taken in chosen}
+
+    def value(self, questions: Sequence[Question], shown: "Sequence[ShownTrace]") -> list[ValuedStep]:
+        """Return every step with what is expected of it where all steps are asked."""
+        facts = self._facts(shown)
+        steps = [facts[question.step_id] for question in questions]
+        beliefs = [self.belief.probability(step.words) for step in steps]
+        return score_pair_values(steps, beliefs, step_costs_usd(questions, self._shares()))
 
     def _weighed(
         self,
@@ -121,13 +124,10 @@ class Gate:
         explore: float,
     ) -> list[tuple[ValuedStep, bool]]:
         """Score all steps at these costs and pick the best within a share of the budget."""
-        made = score_pair_values(steps, beliefs, costs, self.settings.gate.utility)
-        scores, left = self._scores(made), paced_choice_share(share, explore)
-        threshold = self._pacer.threshold(scores, [_usd(step) for step in made], left)
-        return [(step, score >= threshold) for step, score in zip(made, scores, strict=True)]
-
-    def _scores(self, steps: Sequence[ValuedStep]) -> list[float]:
-        return baseline_scores(steps, self.settings.gate.policy, self.settings.gate.seed)
+        made = score_pair_values(steps, beliefs, costs)
+        left = paced_choice_share(share, explore)
+        threshold = self._pacer.threshold(*_scores_and_costs(made), left)
+        return [(step, step.score >= threshold) for step in made]
 
     def _out(self, chosen: Sequence[tuple[ValuedStep, bool]], explore: float) -> frozenset[str]:
         """Return the steps at which is asked, those drawn by chance among them."""
@@ -141,8 +141,6 @@ class Gate:
 
     def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
         """Take in what came of a batch; the next one is decided by the new weights, which are kept."""
-        if not self._learns:
-            return
         self._experience.add(decisions, {step.step_id: step.verdict for step in votes})
         self.belief = self._experience.belief()
         keep_weights(self._work, self.belief)
@@ -169,12 +167,12 @@ class Gate:
 
     def _share(self, costs: Sequence[float], left_usd: float | None, states_left: int) -> float:
         """Return the share of what all steps still to come would cost that may be spent."""
-        most = self.settings.gate.fraction
+        most = self.settings.gate.share
         seen = self._seen + len(costs)
         mean_usd = (self._seen_usd + sum(costs)) / seen if seen else 0.0
         coming = max(states_left - self._promised_states, len(costs)) * mean_usd
         return most if left_usd is None or coming <= 0 else min(most, left_usd / coming)
 
 
-def _usd(step: ValuedStep) -> float:
-    return max(step.expected_usd, _FREE_USD)
+def _scores_and_costs(steps: Sequence[ValuedStep]) -> tuple[list[float], list[float]]:
+    return [step.score for step in steps], [max(step.expected_usd, _FREE_USD) for step in steps]

@@ -14,7 +14,7 @@ from tracemill.records.reply import Decision
 from tracemill.records.storage.atomic_files import write_json
 from tracemill.records.storage.table_rows import decisions_from_table, votes_from_table
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.gate.gate_decisions import TAKEN
+from tracemill.teachers.gate.gate_decisions import WORTH
 from tracemill.teachers.gate.pair_model import PairModel, Row, learn_pair_model
 from tracemill.teachers.planning.schedule import FULL, NOT_NEEDED
 
@@ -48,7 +48,7 @@ class GateExperience:
         for decision in decisions:
             if decision.outcome == FULL:
                 continue
-            if decision.reason in TAKEN and (decision.outcome == HEARD or NOT_NEEDED in decision.outcome):
+            if decision.reason == WORTH and (decision.outcome == HEARD or NOT_NEEDED in decision.outcome):
                 self._hear(decision.step_id, decision.teacher, decision.outcome == HEARD)
             if decision.verdict == "ask" and decision.features:
                 steps.setdefault(decision.step_id, []).append(decision)

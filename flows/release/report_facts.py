@@ -16,7 +16,7 @@ from tracemill.records.storage.table_rows import decisions_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.price import Price
-from tracemill.teachers.gate.gate_decisions import NOT_SAMPLED, PASSED_OVER
+from tracemill.teachers.gate.gate_decisions import NOT_WORTH
 from tracemill.teachers.planning.schedule import NOT_NEEDED
 
 _REPLY_COLUMNS = (
@@ -114,7 +114,7 @@ def run_figures(
             calls=sum(one.reading for one in calls.values()),
         ),
         stopping=_saved(spared, means),
-        gate=_saved((d for d in decisions if d.reason in PASSED_OVER | {NOT_SAMPLED}), means),
+        gate=_saved((d for d in decisions if d.reason == NOT_WORTH), means),
         teachers=tuple(one.figures(name, tries.get(name, {})) for name, one in sorted(calls.items())),
     )
 

@@ -144,12 +144,12 @@ def _spent(summary: Summary, cap_usd: float | None) -> str:
 
 def _step_selection(report: dict[str, Any]) -> str:
     """Return `flows.labeling.gate_report` as lines."""
-    lines = [report["policy"]]
+    lines = ["all"] if report["share"] >= 1 else [f"{report['share']:.0%} of the full cost"]
     for what, counted in (("asked", report["steps"]["ask"]), ("not asked", report["steps"]["skip"])):
         for why, count in in_plain_words(counted).items():
             lines.append(f"{count:>7,}  steps {what}: {why}")
     pairs = report["pairs"]
-    if report["policy"] != "all" or pairs["asked"] < pairs["steps"]:
+    if report["share"] < 1 or pairs["asked"] < pairs["steps"]:
         lines.append(
             f"{pairs['counted']:,.0f} steps gave a pair; all would give about {pairs['estimate']:,.0f}"
             f" (95 %: {pairs['low']:,.0f} to {pairs['high']:,.0f})"

@@ -25,7 +25,6 @@ PLAIN_WORDS = {
     "not needed: the first teacher agrees with the student": "first teacher agrees with the agent",
     "not needed: the caps of the release have no room for its pair": "session has its limit of pairs",
     "student family": "teacher has the agent's own model family",
-    "not sampled": "step not in the sample",
     "explored": "sampled for calibration (all teachers asked)",
 }
 """Stored reasons and what the closing table says for them."""

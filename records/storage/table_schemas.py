@@ -68,7 +68,7 @@ DECISIONS = pa.schema(
         *_fields(_FLOAT, "probability coin"),
         pa.field("outcome", _TEXT),
         pa.field("features", _TEXTS),
-        *_fields(_FLOAT, "belief utility expected_usd explore"),
+        *_fields(_FLOAT, "belief expected_usd explore"),
     ]
 )
 REPLIES = pa.schema(
@@ -117,7 +117,7 @@ PAIRS = pa.schema(
 
 SCHEMAS: Mapping[str, tuple[int, pa.Schema]] = {
     "traces": (4, TRACES),
-    "decisions": (6, DECISIONS),
+    "decisions": (7, DECISIONS),
     "replies": (1, REPLIES),
     "votes": (2, VOTES),
     "pairs": (1, PAIRS),
@@ -150,15 +150,15 @@ def _with_null_field(contexts: pa.ListArray) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
-def _drop_stop_columns(table: pa.Table) -> pa.Table:
-    """Upgrade decisions from version 5 to 6: drop the columns of a way to stop that is no more."""
+def _drop_columns(table: pa.Table) -> pa.Table:
+    """Upgrade decisions from version 5 or 6 to 7: drop columns of a way to stop and of utilities."""
     return table.select(DECISIONS.names)
 
 
 UPGRADES: Mapping[str, Mapping[int, Upgrade]] = {
     **{name: {} for name in SCHEMAS},
     "traces": {3: _add_approximate_from},
-    "decisions": {5: _drop_stop_columns},
+    "decisions": {5: _drop_columns, 6: _drop_columns},
 }
 
 

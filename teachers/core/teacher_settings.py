@@ -10,12 +10,10 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
-    field_validator,
     model_serializer,
     model_validator,
 )
 
-from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.families import family_of
 from tracemill.records.frozen_model import FrozenModel
 
@@ -314,58 +312,12 @@ class ReplaySettings(FrozenModel):
         return self.model_dump(mode="json", exclude=_NOT_WHAT_IS_ASKED)
 
 
-GatePolicy = Literal["all", "voi", "random"]
-
-
-class UtilitySettings(FrozenModel):
-    """The value of a pair at a step, apart from its probability."""
-
-    outcome: dict[str, float] = Field(
-        default={"resolved": 0.5, "not_resolved": 1.0, "unknown": 1.0},
-        description="weight by outcome of the session",
-    )
-    operation: dict[str, float] = Field(
-        default={"finish": 1.5, "edit": 1.5, "read": 0.5, "list": 0.5},
-        description="weight by operation of the recorded action, 1 where none is given",
-    )
-    after_error: float = Field(
-        default=1.5, ge=0, description="weight of a step after an error, where it is the greater one"
-    )
-    novelty: float = Field(
-        default=1.0, ge=0, description="how much less each further pair of one session and operation is worth"
-    )
-
-    @field_validator("outcome")
-    @classmethod
-    def _outcomes(cls, weights: dict[str, float]) -> dict[str, float]:
-        return _checked(weights, frozenset({"resolved", "not_resolved", "unknown"}))
-
-    @field_validator("operation")
-    @classmethod
-    def _operations(cls, weights: dict[str, float]) -> dict[str, float]:
-        return _checked(weights, frozenset(map(str, Operation)))
-
-
-def _checked(weights: dict[str, float], known: frozenset[str]) -> dict[str, float]:
-    if not all(0 <= weight < float("inf") for weight in weights.values()):
-        raise ValueError("weights of 0 or more")
-    if unknown := sorted(set(weights) - known):
-        raise ValueError(f"{unknown[0]!r} is none of {', '.join(sorted(known))}")
-    return weights
-
-
 class GateSettings(FrozenModel):
     """Settings of the gate: which steps are asked."""
 
-    policy: GatePolicy = Field(
-        default="all", description="all steps, or those worth most for what asking them costs"
-    )
-    fraction: float = Field(
-        default=1.0, ge=0, le=1, description="share of the steps asked, or of what asking all would cost"
-    )
+    share: float = Field(default=1.0, ge=0, le=1, description="share of what asking at every step would cost")
     seed: int = Field(default=0, description="seed of the coins")
     explore: float = Field(
         default=0.05, ge=0, le=1, description="share of the steps asked at random, by all teachers"
     )
     skip_student_family: bool = Field(default=True, description="do not pay teachers that may not vote")
-    utility: UtilitySettings = UtilitySettings()

@@ -13,27 +13,21 @@ from tracemill.harnesses.operations import find_operation_and_target
 from tracemill.records.message import Action, Message, ToolSpec
 from tracemill.records.trace import Context, Trace, TraceState
 from tracemill.teachers.gate.request_features import UserRequest, request_feature_words
-from tracemill.teachers.gate.result_features import FAILURES, read_result_features
+from tracemill.teachers.gate.result_features import read_result_features
 
 
 @dataclass(frozen=True, slots=True)
 class GateStepFacts:
-    """A step as the gate sees it: the words of its features, and what its utility depends on."""
+    """A step as the gate sees it: the words of its features."""
 
     step_id: str
-    trace_id: str
     words: tuple[str, ...]
-    operation: str
-    outcome: str
-    after_error: bool
 
 
 @dataclass(slots=True)
 class _Past:
     """The state of a context before a step."""
 
-    failed: bool = False
-    """Whether the step before failed."""
     counted: int = 0
     request: UserRequest | None = None
     """The user's last request, where no action followed it yet."""
@@ -65,10 +59,7 @@ def _of_context(trace: Trace, context: Context, tools: tuple[ToolSpec, ...]) -> 
         ]
         if past.request is not None:
             words += request_feature_words(past.request, action, operation, tools)
-        yield GateStepFacts(
-            str(state.step_id), trace.trace_id, tuple(words), str(operation), trace.outcome, past.failed
-        )
-        past.failed = result in FAILURES
+        yield GateStepFacts(str(state.step_id), tuple(words))
 
 
 def _results(context: Context, cut: int) -> tuple[Message, ...]:

@@ -8,22 +8,13 @@ from tracemill.records.families import UNKNOWN
 from tracemill.records.identity import digest
 from tracemill.records.reply import Decision
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import GatePolicy, GateSettings
+from tracemill.teachers.core.teacher_settings import GateSettings
 from tracemill.teachers.gate.pair_value import ValuedStep
 
-GATE_VERSION = "gate-7"
+GATE_VERSION = "gate-8"
 STUDENT_FAMILY = "student family"
-NOT_SAMPLED = "not sampled"
 ASKED = "every step"
-SAMPLED = "sampled"
-REASONS: Mapping[GatePolicy, tuple[str, str]] = {
-    "voi": ("worth its cost", "not worth its cost"),
-    "random": ("drawn", "not drawn"),
-}
-"""By policy: why a step is taken, and why it is not."""
-WORTH, NOT_WORTH = REASONS["voi"]
-TAKEN = frozenset(taken for taken, _ in REASONS.values())
-PASSED_OVER = frozenset(left for _, left in REASONS.values())
+WORTH, NOT_WORTH = "worth its cost", "not worth its cost"
 EXPLORED = "explored"
 """Reason of a step where every teacher is asked, whatever the others answer: agreement figures and
 estimated totals rest on these steps."""
@@ -71,7 +62,7 @@ def make_gate_decisions(
     """Return one decision for each question and teacher, in that order; deterministic.
 
     With `choices`, by step id, a taken step is asked and another one with its probability `explore`; without
-    them every step is asked with the probability `fraction`.
+    them every step is asked.
     """
     return [
         _decide(question, teacher, drawn, settings, choice)
@@ -85,13 +76,13 @@ def _decide(
     question: Question, teacher: NamedTeacher, drawn: float, settings: GateSettings, choice: GateChoice | None
 ) -> Decision:
     is_own_family = settings.skip_student_family and teacher.family == question.student_family != UNKNOWN
-    probability = 0.0 if is_own_family else _probability(settings, choice)
+    probability = 0.0 if is_own_family else _probability(choice)
     ask = drawn < probability
     decision = Decision(
         step_id=question.step_id,
         teacher=teacher.name,
         verdict="ask" if ask else "skip",
-        reason=STUDENT_FAMILY if is_own_family else _reason(drawn, probability, settings, choice),
+        reason=STUDENT_FAMILY if is_own_family else _reason(drawn, settings, choice),
         gate=choice.version if choice else GATE_VERSION,
         probability=probability,
         coin=drawn,
@@ -99,22 +90,15 @@ def _decide(
     return decision if choice is None else _with_reasons(decision, choice)
 
 
-def _probability(settings: GateSettings, choice: GateChoice | None) -> float:
+def _probability(choice: GateChoice | None) -> float:
     """Return the probability that a step is asked: `explore + (1 - explore) [taken]`."""
+    return 1.0 if choice is None or choice.taken else choice.explore
+
+
+def _reason(drawn: float, settings: GateSettings, choice: GateChoice | None) -> str:
     if choice is None:
-        return settings.fraction
-    return 1.0 if choice.taken else choice.explore
-
-
-def _reason(drawn: float, probability: float, settings: GateSettings, choice: GateChoice | None) -> str:
-    if choice is not None:
-        taken, left = REASONS[settings.policy]
-        return EXPLORED if drawn < choice.explore else taken if choice.taken else left
-    if drawn >= probability:
-        return NOT_SAMPLED
-    if drawn < probability * settings.explore:
-        return EXPLORED
-    return ASKED if probability == 1.0 else SAMPLED
+        return EXPLORED if drawn < settings.explore else ASKED
+    return EXPLORED if drawn < choice.explore else WORTH if choice.taken else NOT_WORTH
 
 
 def _with_reasons(decision: Decision, choice: GateChoice) -> Decision:
@@ -123,7 +107,6 @@ def _with_reasons(decision: Decision, choice: GateChoice) -> Decision:
         decision,
         features=step.facts.words,
         belief=step.belief,
-        utility=step.utility,
         expected_usd=step.expected_usd,
         explore=choice.explore,
     )

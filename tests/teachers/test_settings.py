@@ -20,7 +20,7 @@ from tracemill.teachers.core.teacher_settings import (
     OpenRouterSettings,
     SimulatedSettings,
 )
-from tracemill.teachers.gate.gate_decisions import NOT_SAMPLED, STUDENT_FAMILY, make_gate_decisions
+from tracemill.teachers.gate.gate_decisions import STUDENT_FAMILY, make_gate_decisions
 from tracemill.teachers.registry import TeacherSettings
 
 KEYS = {"OPENROUTER_API_KEY": "k"}
@@ -115,19 +115,6 @@ def test_the_gate_asks_every_step_and_says_why_it_does_not() -> None:
     assert decisions[0].reason == STUDENT_FAMILY
     kept = make_gate_decisions(students, OPEN.teachers, 7, GateSettings(skip_student_family=False))
     assert {d.verdict for d in kept} == {"ask"}
-
-
-def test_a_fraction_draws_whole_steps_and_draws_the_same_ones_again() -> None:
-    steps = [replace(QUESTION, step_id=f"t:0:{n}") for n in range(1000)]
-    decisions = make_gate_decisions(steps, OPEN.teachers, 7, GateSettings(fraction=0.25))
-    verdicts = [tuple(d.verdict for d in decisions[4 * n : 4 * n + 4]) for n in range(1000)]
-    assert set(verdicts) == {("ask",) * 4, ("skip",) * 4}
-    assert 210 < verdicts.count(("ask",) * 4) < 290
-    assert {d.reason for d in decisions if d.verdict == "skip"} == {NOT_SAMPLED}
-    assert decisions == make_gate_decisions(steps, OPEN.teachers, 7, GateSettings(fraction=0.25))
-    assert decisions != make_gate_decisions(steps, OPEN.teachers, 8, GateSettings(fraction=0.25))
-    wider = make_gate_decisions(steps, OPEN.teachers, 7, GateSettings(fraction=0.5))
-    assert all(w.verdict == "ask" for d, w in zip(decisions, wider, strict=True) if d.verdict == "ask")
 
 
 @pytest.mark.parametrize(

@@ -164,9 +164,8 @@ async def test_after_the_deadline_nothing_goes_out_and_the_next_run_asks_it(tmp_
 
 def test_the_explored_slice_is_a_share_of_what_is_asked() -> None:
     asked = [replace(QUESTIONS[0], step_id=f"t:0:{number}") for number in range(4000)]
-    for fraction, share in ((1.0, 0.05), (0.5, 0.025), (0.0, 0.0)):
-        made = make_gate_decisions(asked, SIMULATED.teachers[:1], 0, GateSettings(fraction=fraction))
+    for share in (0.05, 0.2):
+        made = make_gate_decisions(asked, SIMULATED.teachers[:1], 0, GateSettings(explore=share))
         explored = [d for d in made if d.reason == EXPLORED]
-        assert len(explored) / 4000 == pytest.approx(share, abs=0.01)
-        assert all(d.verdict == "ask" for d in explored)
-        assert sum(d.verdict == "ask" for d in made) / 4000 == pytest.approx(fraction, abs=0.03)
+        assert len(explored) / 4000 == pytest.approx(share, abs=0.02)
+        assert all(d.verdict == "ask" for d in made)

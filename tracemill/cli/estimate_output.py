@@ -18,6 +18,8 @@ def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
     rows.append(("tokens and time", "\n".join(_measured(f) for f in found.teachers)))
     rows.append(("caching", _CACHING))
     rows.append(("early stopping", _early(found)))
+    if found.by_share:
+        rows.append(("gate.share", _by_share(found)))
     return rows
 
 
@@ -69,6 +71,21 @@ def _measured(f: CostFigures) -> str:
     return (
         f"{f.teacher}: {m.bytes_a_token:.2f} bytes/token ({ratio}), {m.answer_tokens:.0f} tokens/answer,"
         f" {m.latency_s:.1f} s/call ({source})"
+    )
+
+
+def _by_share(found: Estimate) -> str:
+    lines = [
+        f"{each.share:>7.0%}  ${each.usd:.4f}  about {each.pairs:,.0f} steps with a pair ({each.of_all:.0%})"
+        for each in found.by_share
+    ]
+    learned = f" and {found.learned_steps:,} asked steps of this workspace" if found.learned_steps else ""
+    return "\n".join(
+        [
+            "share of the full cost, early stopping in it, and the steps with a pair that it finds",
+            *lines,
+            f"estimated by the gate, whose weights rest on public tables{learned}",
+        ]
     )
 
 

@@ -1,0 +1,74 @@
+"""Expect how many pairs a share of the full cost gives, by what the gate believes of every step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.labeling.gate_run import Gate
+from tracemill.flows.labeling.label_shard import ShownTrace
+from tracemill.records.storage.workspace import Workspace
+from tracemill.teachers.core.question import Question
+from tracemill.teachers.core.teacher_protocol import Teacher
+from tracemill.teachers.gate.budget_pacing import paced_choice_share, paced_explored_share
+from tracemill.teachers.gate.pair_value import ValuedStep
+from tracemill.teachers.gate.step_costs import PricedTeacher
+
+SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedPairs:
+    """Pairs and USD that are expected where `share` of the full cost may be spent; `of_all` of all pairs."""
+
+    share: float
+    usd: float
+    pairs: float
+    of_all: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, rounded."""
+        return {
+            "share": self.share,
+            "usd": round(self.usd, 6),
+            "pairs": round(self.pairs, 1),
+            "of_all": round(self.of_all, 3),
+        }
+
+
+class PairForecast:
+    """The steps of a workspace as the gate values them."""
+
+    def __init__(self, settings: RunSettings, work: Workspace, teachers: Sequence[Teacher]) -> None:
+        self._settings = settings
+        priced = [PricedTeacher(each.name, each.family, each.price) for each in teachers]
+        self._gate = Gate(settings, work, priced)
+        self._steps: list[ValuedStep] = []
+
+    @property
+    def asked(self) -> int:
+        """Return the number of asked steps that the beliefs rest on beside the prior."""
+        return self._gate.belief.asked
+
+    def add(self, questions: Sequence[Question], shown: Sequence[ShownTrace]) -> None:
+        """Take in the steps of a batch."""
+        self._steps += self._gate.value(questions, shown)
+
+    def by_share(self) -> tuple[ExpectedPairs, ...]:
+        """Return what each share gives: the explored steps, and the best of the others that it pays for."""
+        total_usd = sum(step.expected_usd for step in self._steps)
+        all_pairs = sum(step.belief for step in self._steps)
+        if not total_usd or not all_pairs:
+            return ()
+        ordered = sorted(self._steps, key=lambda step: (-step.score, step.facts.step_id))
+        found: list[ExpectedPairs] = []
+        for share in sorted({*SHARES, self._settings.gate.share}):
+            explore = paced_explored_share(self._settings.gate.explore, share)
+            room, usd, best = paced_choice_share(share, explore) * total_usd, 0.0, 0.0
+            for step in ordered:
+                if usd + step.expected_usd > room * (1 + 1e-9):
+                    break
+                usd, best = usd + step.expected_usd, best + step.belief
+            pairs = explore * all_pairs + (1 - explore) * best
+            found.append(ExpectedPairs(share, share * total_usd, pairs, pairs / all_pairs))
+        return tuple(found)
