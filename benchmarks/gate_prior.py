@@ -142,7 +142,7 @@ def measured(draws: Sequence[Sequence[GateStep]], way: GatePassMode | None) -> f
 
 def main() -> None:
     """Learn or measure."""
-    ask = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    ask = argparse.ArgumentParser(description="Learn or measure the prior of the gate.")
     ask.add_argument("tables", type=Path, nargs="+")
     ask.add_argument("--write", action="store_true")
     ask.add_argument("--measure", action="store_true")

@@ -172,9 +172,9 @@ def check_teachers(settings: RunSettings) -> None:
         return
     settings.cap_usd()
     if not settings.accept_terms:
-        require_training_terms(asked)
+        require_training_terms(settings.models())
     check_vote(settings)
-    for teacher in asked:
+    for teacher in settings.models():
         variable = teacher.key_variable()
         if variable and not os.environ.get(variable):
             raise ConfigError(

@@ -28,8 +28,10 @@ from tracemill.flows.ingest.ingest_stage import INGEST, IngestContext
 from tracemill.flows.ingest.known_traces import refuse_unreadable
 from tracemill.flows.ingest.reuse_traces import batch_reused_traces
 from tracemill.flows.labeling.cap_room import capped_by
+from tracemill.flows.labeling.dispute_sources import dispute_fingerprint, dispute_sources
 from tracemill.flows.labeling.finished_batches import FinishedBatches
 from tracemill.flows.labeling.gate_run import gate_version
+from tracemill.flows.labeling.judge_setup import judge_text
 from tracemill.flows.labeling.label_shard import (
     TraceBatch,
     count_new_findings,
@@ -243,7 +245,8 @@ def _reports(context: RunContext, asking: "AskSession | None", with_prices: bool
     work, settings = context.work, context.settings
     if asking is None:
         return ShardResult()
-    reports = Summary(gate=gate_report(work, settings))
+    judge = "" if asking.judge is None else judge_text(asking.judge)
+    reports = Summary(gate=gate_report(work, settings), judge=judge)
     return ShardResult(asking.spending() + reports, prices=_prices(context, asking) if with_prices else {})
 
 
@@ -292,10 +295,11 @@ def label_traces(shard: BatchShard, context: RunContext) -> ShardResult:
     work, asking, counts = context.work, context.asking, list[Summary]()
     if context.votes_only and (asking is None or asking.gate is None):
         return ShardResult()
-    version = vote_version(context.settings)
+    version, disputes = vote_version(context.settings), dispute_sources(context.settings)
     for batch in shard.batches:
         ids = batch.trace_ids
-        made = make_pairs(batch.shown, load_replies(work, ids), context.policy, not context.votes_only)
+        replies, of_traces = load_replies(work, ids), not context.votes_only
+        made = make_pairs(batch.shown, replies, context.policy, of_traces, disputes)
         if context.votes_only:
             write_votes(work, batch.source, ids, made.votes, version)
         else:
@@ -367,6 +371,7 @@ def _asked(settings: RunSettings) -> dict[str, Any]:
     dumped["gate"] = gate_version(settings)
     if caps := capped_by(settings):
         dumped["caps"] = caps
+    dumped |= dispute_fingerprint(settings)
     dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
     for teacher in (*dumped["teachers"], *dumped["asked"]):
         if teacher["type"] == "openrouter":

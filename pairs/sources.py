@@ -61,6 +61,18 @@ REPEATED_READ = LabelSource(
     better="All of that was shown already; do this:",
     pairs_of_trace=_repeated_read_pairs,
 )
+JUDGE = LabelSource(
+    "judge",
+    means="teachers did not agree, or agreed on an action near the agent's, and a judge model preferred this "
+    "one in both orders; its weight is the lower end of the judge's measured precision",
+    better="A judge prefers this action here:",
+)
+VERIFIED = LabelSource(
+    "verified",
+    means="an environment executed both actions from this state and went on by a fixed policy: the chosen "
+    "one succeeded more often; its weight is the difference",
+    better="When executed, this succeeds more often:",
+)
 SIBLINGS = LabelSource(
     "siblings",
     means="two runs of one task share everything before this step, and only one was resolved",

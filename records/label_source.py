@@ -82,6 +82,8 @@ LABEL_SOURCES: Registry[LabelSource] = Registry(
         "user": "tracemill.pairs.sources:USER",
         "revised_edit": "tracemill.pairs.sources:REVISED_EDIT",
         "repeated_read": "tracemill.pairs.sources:REPEATED_READ",
+        "judge": "tracemill.pairs.sources:JUDGE",
+        "verified": "tracemill.pairs.sources:VERIFIED",
         "siblings": "tracemill.pairs.sources:SIBLINGS",
     },
     fits=lambda name, source: (

@@ -51,7 +51,8 @@ class DPOPair:
     `state_messages` is a view of the messages shown, stand-ins included; only the release writer copies it.
     `chosen` and `rejected` are assistant messages. `label_source` names a source of `records.label_source`,
     or of a package that was removed since. `state_key` is equal for equal states of any session
-    (`records.state_keys`); it is empty where it was not computed, and it is not stored.
+    (`records.state_keys`); it is empty where it was not computed, and it is not stored. `weight` (0 to 1) is
+    what the source knows of its errors at this pair, 1 where it knows nothing.
     """
 
     step_id: str
@@ -80,6 +81,7 @@ class DPOPair:
     instance_id: str | None = None
     licence: str | None = None
     outcome: str = "unknown"
+    weight: float = 1.0
     state_key: str = ""
 
     @property

@@ -34,6 +34,7 @@ _PAIR_TEXT = """pair_id step_id trace_id label_source verified chosen_operation 
 PAIR_COLUMNS = tuple(_PAIR_TEXT.split())
 _DPO = {
     "n_teachers_agreeing": "int32",
+    "weight": "float64",
     "simulated": "bool",
     "cost_usd": "float64",
     "chosen_chars": "int64",

@@ -31,6 +31,7 @@ class RowEncoder:
             "tools": self.tools(pair.tools),
             **pair_columns(pair),
             "n_teachers_agreeing": pair.n_teachers_agreeing,
+            "weight": pair.weight,
             "simulated": pair.simulated,
             "cost_usd": pair.cost_usd,
             "chosen_chars": len(kept.chosen_text),

@@ -52,7 +52,10 @@ def pair_view_rows(encoder: RowEncoder, kept: NormalizedDPOPair, view: str) -> I
 
 
 def _chosen_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
-    """Return the chosen side of a pair as a single action, weighted by the share of votes for it."""
+    """Return the chosen side of a pair as a single action.
+
+    A teachers' pair is weighted by the share of votes for it.
+    """
     pair = kept.pair
     columns = pair_columns(pair)
     counted = sum(vote.counted for vote in pair.votes)
@@ -69,7 +72,7 @@ def _chosen_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
         "n_votes": counted,
         "simulated": pair.simulated,
         "cost_usd": pair.cost_usd,
-        "weight": pair.n_teachers_agreeing / counted if counted else 1.0,
+        "weight": pair.n_teachers_agreeing / counted if counted else pair.weight,
         "outcome_weight": None,
         "outcome_support": 0,
         "families": list(pair.families),

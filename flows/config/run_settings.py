@@ -100,6 +100,15 @@ class VoteSettings(FrozenModel):
         )
 
 
+class VerifiedSettings(FrozenModel):
+    """Where both sides of a disagreement are executed (`pairs/verified.py`)."""
+
+    environment: str
+    """Name of an environment, as a package registers it (`tracemill.step_environments`)."""
+    runs: int = Field(4, ge=1, le=100)
+    """Executions of each side."""
+
+
 class RunSettings(FrozenModel):
     """A whole run, from sessions to a release."""
 
@@ -122,6 +131,10 @@ class RunSettings(FrozenModel):
     """Hard caps in USD; wanted as soon as there are teachers."""
     replay: ReplaySettings = ReplaySettings()
     gate: GateSettings = GateSettings()
+    judge: TeacherSettings | None = None
+    """A model that is asked where the teachers' votes make no pair; none by default."""
+    verified: VerifiedSettings | None = None
+    """An environment that executes both sides where the votes make no pair; none by default."""
     agreement: VoteSettings = Field(default_factory=lambda: VoteSettings.model_validate({}))
     pairs: PairSettings = PairSettings.model_validate({})
     privacy: PrivacySettings = PrivacySettings()
@@ -171,6 +184,11 @@ class RunSettings(FrozenModel):
             return PRESETS[self.preset].teachers
         return self.teachers
 
+    def models(self) -> tuple[BaseTeacherSettings, ...]:
+        """Return everything that is sent text: the teachers, and the judge where there are teachers."""
+        asked = self.asked()
+        return asked if self.judge is None or not asked else (*asked, self.judge)
+
     def cap_usd(self) -> float | None:
         """Return the cap of the run in USD, None where nobody is asked.
 
@@ -191,6 +209,9 @@ class RunSettings(FrozenModel):
         """
         given = self.model_dump(mode="json", exclude=_NOT_THE_RUN)
         given["replay"] = self.replay.what_is_asked()
+        for newer in ("judge", "verified"):
+            if given[newer] is None:
+                del given[newer]
         for judged in (
             *("allow_findings", "require_second_opinion", "rebuild", "hub", "drift"),
             *("min_new_pairs", "max_age_days"),

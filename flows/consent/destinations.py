@@ -63,10 +63,11 @@ class Destination:
 
 def list_destinations(settings: RunSettings, environ: Mapping[str, str]) -> list[Destination]:
     """Return the destinations of a run without servers on this machine that are said to send nothing on."""
-    return sorted({found for t in settings.asked() if (found := _destination(t, environ)) is not None})
+    return sorted({found for t in settings.models() if (found := destination_of(t, environ)) is not None})
 
 
-def _destination(teacher: BaseTeacherSettings, environ: Mapping[str, str]) -> Destination | None:
+def destination_of(teacher: BaseTeacherSettings, environ: Mapping[str, str]) -> Destination | None:
+    """Return where a teacher's questions go; None where they stay on this machine."""
     url, policy = teacher.sends_to(environ), teacher.data_policy()
     if url is None or (host_of(url) in THIS_MACHINE and teacher.stays_here()):
         return None

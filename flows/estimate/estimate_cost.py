@@ -16,6 +16,7 @@ import orjson
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.estimate.expected_pairs import ExpectedPairs, PairForecast
 from tracemill.flows.estimate.pending_questions import QuestionBatch, batch_pending_questions
+from tracemill.flows.labeling.judge_setup import judge_of, judge_text
 from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import check_vote
 from tracemill.records.identity import digest
@@ -76,6 +77,8 @@ class Estimate:
     """Pairs that are expected of shares of the full cost, by beliefs that rest on `learned_steps` beside the
     prior of the gate."""
     learned_steps: int = 0
+    judge: str = ""
+    """What is known of the judge, "" where there is none; what it will cost depends on the votes."""
     no_room: int = 0
     """Steps that are expected to be left out, since the caps of the release would drop their pairs."""
 
@@ -89,6 +92,7 @@ class Estimate:
             "decided_later": self.decided_later,
             "by_share": [each.to_json() for each in self.by_share],
             "learned_steps": self.learned_steps,
+            "judge": self.judge,
             "no_room": self.no_room,
         }
 
@@ -129,7 +133,9 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     cap = None if settings.budget is None else float(settings.budget.max_total_usd)
     total = _total(figures, tallies, settings.replay.concurrency)
     pairs = forecast.by_share()
-    return Estimate(tuple(figures), total, shares, cap, later, pairs, forecast.asked, no_room)
+    judge = judge_of(settings)
+    known_of_judge = "" if judge is None else judge_text(judge)
+    return Estimate(tuple(figures), total, shares, cap, later, pairs, forecast.asked, known_of_judge, no_room)
 
 
 def _sizes(batch: QuestionBatch) -> dict[str, int]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from tracemill.flows.labeling.ask_judge import ask_judge, count_calls
 from tracemill.flows.labeling.label_shard import (
     TraceBatch,
     load_decisions,
@@ -19,9 +20,8 @@ from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
 from tracemill.records.reply import Decision, TeacherReply
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.gate.gate_decisions import EXPLORED
-from tracemill.teachers.planning.schedule import AT_CAP, AT_DAY_CAP, NOT_NEEDED
+from tracemill.teachers.planning.schedule import NOT_NEEDED
 
 if TYPE_CHECKING:
     from tracemill.flows.labeling.ask_session import AskSession
@@ -67,11 +67,12 @@ def ask_batches(work: Workspace, batches: Sequence[TraceBatch], asking: "AskSess
     first, *others = [
         _write(work, batch, decisions, result) for batch, decisions in zip(batches, decided, strict=True)
     ]
-    first += _calls(result)
+    first += count_calls(result)
     if not any(counts.stopped for counts in (first, *others)):
         first += Summary(stopped=result.stopped)
     raise_if_interrupted()
-    return [first, *others]
+    judged = ask_judge(work, batches, asking)
+    return [made + counts for made, counts in zip((first, *others), judged, strict=True)]
 
 
 def _decide(work: Workspace, batch: TraceBatch, asking: "AskSession") -> list[Decision]:
@@ -126,16 +127,4 @@ def _decisions(decisions: Sequence[Decision], not_asked: Mapping[tuple[str, str]
         explored=len(explored),
         explored_left=sum((d.step_id, d.teacher) in left for d in explored),
         left_over=sum(not why.startswith(NOT_NEEDED) for why in left.values()),
-    )
-
-
-def _calls(result: "ReplayResult") -> Summary:
-    counters = result.counters
-    return Summary(
-        calls=counters["attempts"],
-        reused=counters["cached"],
-        at_cap=counters[AT_CAP],
-        at_day_cap=counters[AT_DAY_CAP],
-        unpriced_calls=counters["unpriced"],
-        unpriced_usd=nanousd_to_usd(counters["unpriced_nanousd"]),
     )

@@ -12,6 +12,7 @@ from tracemill.agreement.voting.early_stop import EarlyStopper
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.cap_room import CapRoom
 from tracemill.flows.labeling.gate_run import Gate, gate_version
+from tracemill.flows.labeling.judge_setup import judge_of
 from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import build_vote_policy, drop_hopeless
 from tracemill.flows.run_state.run_records import StartedRun, begin_asking
@@ -19,6 +20,7 @@ from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.interrupts import on_interrupt
 from tracemill.flows.runtime.progress import ProgressMeter
 from tracemill.flows.runtime.terminal import say_lines
+from tracemill.pairs.judge import JUDGE_VERSION, Judge
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import PrivacyError
 from tracemill.records.identity import StepId
@@ -41,6 +43,7 @@ from tracemill.teachers.replay.replay_run import ReplayObserver, ReplayRequest, 
 if TYPE_CHECKING:
     from tracemill.flows.labeling.label_shard import ShownTrace
 
+DISPUTED = "the votes make no pair"
 COMING_HOME = "interrupted: up to {:.0f} s for calls in flight to come home, Ctrl-C cuts them off"
 
 
@@ -66,6 +69,8 @@ class AskSession:
     """States of the run that were neither asked nor passed over."""
     told: set[str] = field(default_factory=set[str])
     """Teachers of whom the user was told something."""
+    judge: Judge | None = None
+    """What is asked where the teachers' votes make no pair."""
     closed: str = ""
     """Why nothing is asked; "" where something may be."""
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
@@ -99,7 +104,8 @@ class AskSession:
                 gate=Gate.open(settings, work, prices),
                 room=CapRoom.open(settings, work),
                 closed=run.closed(settings.cap_usd()),
-                breaker=CircuitBreaker({each.name: each.sends_to(os.environ) for each in settings.asked()}),
+                breaker=CircuitBreaker({each.name: each.sends_to(os.environ) for each in settings.models()}),
+                judge=judge_of(settings),
             )
 
     def decide(
@@ -134,6 +140,31 @@ class AskSession:
         spent = self._spent() if self.run_id else None
         gone = spent.settled_nanousd + spent.reserved_nanousd if spent else 0
         return nanousd_to_usd(max(cap - gone, 0))
+
+    def ask_judge(self, questions: Sequence[Question], order: str) -> ReplayResult:
+        """Ask the judge in one order, under the cap of the run, as the teachers are asked."""
+        assert self.judge is not None
+        assert self.settings.judge is not None
+        self.meter.expect(fewer=-len(questions))
+        named = self.settings.judge.model_copy(update={"name": self.judge.teacher(order)})
+        teachers = build_teachers([named], os.environ, self._redact, self.prices)
+        decisions = [
+            Decision(question.step_id, named.name, "ask", DISPUTED, JUDGE_VERSION, 1.0, 0.0)
+            for question in questions
+        ]
+        return self._run(
+            ReplayRequest(
+                questions,
+                decisions,
+                teachers,
+                self.ledger,
+                self.run_id,
+                self.settings.replay.model_copy(update={"samples": 1}),
+                breaker=self.breaker,
+                closed=self.closed,
+                time_left_s=self._time_left_s(),
+            )
+        )
 
     def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
         """Let the gate learn from what came of a batch, if it does; the next batch is decided by that."""
@@ -195,6 +226,9 @@ class AskSession:
             time_left_s=self._time_left_s(),
             remaining=self.states_left / max(states, 1),
         )
+        return self._run(request)
+
+    def _run(self, request: ReplayRequest) -> ReplayResult:
         try:
             return asyncio.run(self._replay(request))
         except asyncio.CancelledError:  # interrupted, and what was in flight did not come home in time
@@ -279,7 +313,7 @@ def check_answering(settings: RunSettings) -> None:
 
     Raises TeacherError where one cannot at all: wrong key, unknown model, no network.
     """
-    asyncio.run(check_all(build_teachers(settings.asked(), os.environ)))
+    asyncio.run(check_all(build_teachers(settings.models(), os.environ)))
 
 
 def redact_reply(redactor: Redactor, reply: TeacherReply) -> TeacherReply:

@@ -7,15 +7,17 @@ rest, so that every part can also be run alone from the command line.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.vote import VoteResult
 from tracemill.agreement.world.replay_context import replay_context
 from tracemill.agreement.world.world_state import ContextHistory
 from tracemill.flows.run_state.run_records import today
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.run_state.stale_labels import stale_label_answers
 from tracemill.harnesses.presentation import Presentation, present_all
+from tracemill.pairs.disagreements import Proposal, proposals_of
 from tracemill.pairs.teacher_pairs import teacher_pair
 from tracemill.records.label_source import sources_of_traces
 from tracemill.records.pair import DPOPair, StepVotes
@@ -177,23 +179,59 @@ class LabelledTraces:
     summary: Summary = field(default_factory=Summary)
 
 
+@dataclass(frozen=True, slots=True)
+class VotedStep:
+    """A step with the replies that may vote there, the result of the vote, and the teachers' pair."""
+
+    state: TraceState
+    presentation: Presentation
+    answers: Sequence[TeacherReply]
+    result: VoteResult
+    pair: DPOPair | None
+
+
+class DisputeSource(Protocol):
+    """A source of pairs at steps where the teachers' votes make none."""
+
+    @property
+    def name(self) -> str:
+        """Return the label source."""
+        ...
+
+    def pair_of(
+        self, step: VotedStep, proposals: Sequence[Proposal], replies: Sequence[TeacherReply]
+    ) -> tuple[DPOPair | None, str]:
+        """Return the pair of a step, or why there is none; `replies` are all that are stored for the step."""
+        ...
+
+
 def make_pairs(
-    shown: Sequence[ShownTrace], replies: Sequence[TeacherReply], policy: Policy, of_traces: bool = True
+    shown: Sequence[ShownTrace],
+    replies: Sequence[TeacherReply],
+    policy: Policy,
+    of_traces: bool = True,
+    disputes: Sequence[DisputeSource] = (),
 ) -> LabelledTraces:
     """Make the teachers' pairs of the traces and, where `of_traces`, those of every other source of labels.
 
     Only replies to what would be shown today vote, and those to the same text as it was redacted before.
+    `disputes` are asked where these votes make no pair.
     """
-    by_step: dict[str, list[TeacherReply]] = {}
-    for reply in replies:
-        by_step.setdefault(reply.step_id, []).append(reply)
+    by_step = group_replies(replies)
     pairs: list[DPOPair] = []
     votes: list[StepVotes] = []
     skips: dict[str, Counter[str]] = {}
     for item in shown:
-        for vote, pair in _vote(item, by_step, policy):
-            votes.append(vote)
-            pairs += [] if pair is None else [pair]
+        for step in voted_steps(item, by_step, policy):
+            simulated = any(reply.simulated for reply in step.answers)
+            name, result = str(step.state.step_id), step.result
+            votes.append(StepVotes(name, result.verdict, result.votes, simulated))
+            pairs += [] if step.pair is None else [step.pair]
+            proposals = proposals_of(result, step.answers) if of_traces and disputes else []
+            for source in disputes if proposals else ():
+                found, why = source.pair_of(step, proposals, [item.reply(r) for r in by_step[name]])
+                pairs += [] if found is None else [found]
+                skips.setdefault(source.name, Counter()).update([why] if why else [])
         for source in sources_of_traces() if of_traces else ():
             found, reasons = source.pairs_of(item.trace)
             pairs += found
@@ -209,9 +247,17 @@ def make_pairs(
     return LabelledTraces(pairs, votes, counts)
 
 
-def _vote(
+def group_replies(replies: Sequence[TeacherReply]) -> dict[str, list[TeacherReply]]:
+    """Return replies by step."""
+    by_step: dict[str, list[TeacherReply]] = {}
+    for reply in replies:
+        by_step.setdefault(reply.step_id, []).append(reply)
+    return by_step
+
+
+def voted_steps(
     item: ShownTrace, by_step: Mapping[str, Sequence[TeacherReply]], policy: Policy
-) -> Iterator[tuple[StepVotes, DPOPair | None]]:
+) -> Iterator[VotedStep]:
     """Count the votes at each step of a trace that has replies."""
     records: dict[int, ContextHistory] = {}
     for state in item.trace.states():
@@ -223,9 +269,8 @@ def _vote(
         at = state.context.index
         if at not in records:
             records[at] = replay_context(state.context, item.trace.harness)
-        pair, tally = teacher_pair(state, item.presentations[at], answers, policy, records[at])
-        simulated = any(reply.simulated for reply in answers)
-        yield StepVotes(str(state.step_id), tally.verdict, tally.votes, simulated), pair
+        pair, result = teacher_pair(state, item.presentations[at], answers, policy, records[at])
+        yield VotedStep(state, item.presentations[at], answers, result, pair)
 
 
 def name_pair_kind(pair: DPOPair) -> str:

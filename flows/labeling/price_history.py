@@ -38,7 +38,7 @@ def price_history_for_manifest(
     estimate has read since. Teachers without a catalogue have none.
     """
     book, found, planned = PriceBook(work.root / PRICES), dict[str, dict[str, Any]](), _planned(work)
-    for teacher in settings.asked():
+    for teacher in settings.models():
         if (server := teacher.catalogue_url(environ)) is not None:
             page = book.page(server, teacher.model)
             if (server, teacher.model) not in read_now:

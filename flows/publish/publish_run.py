@@ -166,7 +166,7 @@ def check_publishing(settings: RunSettings) -> None:
     """
     if settings.release.hub is None:
         return
-    simulated = [teacher.name for teacher in settings.asked() if teacher.simulated]
+    simulated = [teacher.name for teacher in settings.models() if teacher.simulated]
     if simulated:
         raise ConfigError(
             f"release.hub is set and {simulated[0]} is simulated",

@@ -214,5 +214,5 @@ def release_run_teachers(settings: RunSettings) -> tuple[TeacherEntry, ...]:
             distillation=training_terms(teacher)[0],
             terms=training_terms(teacher)[1],
         )
-        for teacher in settings.asked()
+        for teacher in settings.models()
     )

@@ -65,6 +65,7 @@ def _asked_rows(summary: Summary, cap_usd: float | None, teachers: list[str]) ->
         ("questions asked", _asked(summary)),
         ("skipped questions", count_lines(in_plain_words(summary.not_asked)) or "none"),
         ("step selection", _step_selection(summary.gate) if summary.gate else ""),
+        ("judge", summary.judge),
         ("calls", f"{summary.calls:,} sent, {summary.reused:,} cached"),
         ("failed calls", _failures(summary)),
         ("spent / cap", _spent(summary, cap_usd)),

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracemill.flows.run_state.run_records import StartedRun
 
-_REPORTS = ("gate", "outages")
+_REPORTS = ("gate", "judge", "outages")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,8 @@ class Summary:
     pairs: Counter[str] = field(default_factory=Counter)
     gate: dict[str, Any] = field(default_factory=dict)
     """What the gate did, of the whole run (`flows.labeling.gate_report`)."""
+    judge: str = ""
+    """What is known of the judge, of the whole run (`flows.labeling.judge_setup`)."""
     outages: dict[str, str] = field(default_factory=dict)
     """Teachers given up after failures in a row, of the whole run, and why."""
     stopped: str | None = None

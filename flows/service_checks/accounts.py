@@ -23,7 +23,7 @@ _QUICK = RetryPolicy(tries=2, first_wait_s=1.0, most_wait_s=1.0, most_retry_afte
 def check_keys(settings: RunSettings) -> Iterator[LiveCheck]:
     """Yield a check for each key of the teachers whose server tells what is left on it."""
     seen: set[tuple[str, str]] = set()
-    for teacher in settings.asked():
+    for teacher in settings.models():
         if not isinstance(teacher, OpenRouterSettings):
             continue
         try:

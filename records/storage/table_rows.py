@@ -89,6 +89,7 @@ def pairs_to_table(pairs: Iterable[DPOPair]) -> pa.Table:
             "families": list(pair.families),
             "cost_usd": pair.cost_usd,
             "simulated": pair.simulated,
+            "weight": pair.weight,
         }
         rows.append(row)
     return pa.Table.from_pylist(rows, schema=PAIRS)

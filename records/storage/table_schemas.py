@@ -112,6 +112,7 @@ PAIRS = pa.schema(
         pa.field("families", _TEXTS),
         pa.field("cost_usd", _FLOAT),
         pa.field("simulated", _FLAG),
+        pa.field("weight", _FLOAT),
     ]
 )
 
@@ -120,7 +121,7 @@ SCHEMAS: Mapping[str, tuple[int, pa.Schema]] = {
     "decisions": (7, DECISIONS),
     "replies": (1, REPLIES),
     "votes": (2, VOTES),
-    "pairs": (1, PAIRS),
+    "pairs": (2, PAIRS),
 }
 _RESTORED_BY = {
     "traces": "the next ingest reads the sessions again",
@@ -155,9 +156,15 @@ def _drop_columns(table: pa.Table) -> pa.Table:
     return table.select(DECISIONS.names)
 
 
+def _add_weight(table: pa.Table) -> pa.Table:
+    """Upgrade pairs from version 1 to 2: add `weight`, 1 everywhere."""
+    return table.append_column(PAIRS.field("weight"), pa.array([1.0] * len(table), _FLOAT))
+
+
 UPGRADES: Mapping[str, Mapping[int, Upgrade]] = {
     **{name: {} for name in SCHEMAS},
     "traces": {3: _add_approximate_from},
+    "pairs": {1: _add_weight},
     "decisions": {5: _drop_columns, 6: _drop_columns},
 }
 

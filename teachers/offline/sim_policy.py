@@ -7,6 +7,7 @@ Some answers are invalid, as real ones are.
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,9 @@ from tracemill.teachers.offline.sim_view import RequestView, hash_sim_text, sim_
 _INVALID_SHARE = 0.02
 _SETTLED_SHARE = 0.2  # open states at which most teachers see the same next step
 _OWN_SHARE = 0.8
+_ODD_SHARE = 0.3
+_LETTERS = frozenset("ABN")
+_TWO_ACTIONS = re.compile(r"\n\nA:\n(.*)\n\nB:\n(.*)\n\n.*one letter: A, B, or N", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,22 @@ def _wander(view: RequestView, box: Toolbox, draw: Callable[[str], float]) -> _M
     return move if move.call is not None else None
 
 
+def _judge(messages: Sequence[Mapping[str, Any]], seed: int, model: str) -> _Move | None:
+    """Return a letter where the last message asks which of two actions is better, else None.
+
+    Most answers are the same in both orders; a few are always A or N.
+    """
+    found = _TWO_ACTIONS.search(sim_view_text(messages[-1])) if messages else None
+    if found is None:
+        return None
+    first, second = found.groups()
+    drawn = sim_policy_share(seed, model, *sorted((first, second)))
+    if drawn < _ODD_SHARE:
+        return _Move("N" if drawn < _ODD_SHARE / 2 else "A")
+    liked = max(first, second, key=lambda text: sim_policy_share(seed, text))
+    return _Move("A" if liked == first else "B")
+
+
 def _spoil(move: _Move, draw: Callable[[str], float]) -> _Move:
     """Return an answer that cannot be carried out: an unknown tool or invalid arguments."""
     if draw("spoil") < 0.5 or move.call is None:
@@ -178,10 +198,10 @@ def simulate_answer(
     agreement = 0.95 if view.fault else 0.75 if settled else 0.1
     style = PLAIN if tools else sim_text_style(messages)
     box = Toolbox.of(tools) if tools else sim_text_toolbox(style)
-    move = _pick(view, box, agreement, settled, draw)
-    if style != PLAIN:
+    move = _judge(messages, seed, model) or _pick(view, box, agreement, settled, draw)
+    if style != PLAIN and move.text not in _LETTERS:
         move = _Move(write_sim_text_call(style, move.text, move.call))
-    if tools and draw("invalid") < _INVALID_SHARE:
+    if tools and move.text not in _LETTERS and draw("invalid") < _INVALID_SHARE:
         move = _spoil(move, draw)
     calls = (move.call,) if move.call else ()
     answer = move.text + "".join(name + arguments for name, arguments in calls)

@@ -35,8 +35,8 @@ from tracemill.teachers.gate.features import GateStepFacts
 
 
 def steps() -> list[GateStep]:
-    """400 steps of a hundred tasks; those with the word `ours=good`, a fifth, give a pair: it is certain after
-    two answers, and the others end after one that agrees with the student."""
+    """400 steps of a hundred tasks; those with the word `ours=good`, a fifth, give a pair: it is certain
+    after two answers, and the others end after one that agrees with the student."""
     made: list[GateStep] = []
     for number in range(400):
         good = number % 5 == 0

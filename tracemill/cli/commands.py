@@ -19,6 +19,7 @@ from tracemill.records.printable import printable
 from tracemill.records.storage.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tracemill.flows.config.run_settings import RunSettings
@@ -207,6 +208,46 @@ def estimate_command(settings: "RunSettings", refresh: bool, as_json: bool) -> N
 
     found = estimate_cost(settings, refresh)
     say(estimate_rows(found), "tracemill estimate", found.to_json(), as_json)
+
+
+def judge_command(
+    settings: "RunSettings", tables: "Sequence[Path]", cases: int, yes: bool, as_json: bool
+) -> None:
+    """Run `tracemill judge`; rows of the tables are sent, redacted, once that is accepted."""
+    import typer
+
+    from tracemill.flows.consent.destinations import destination_of
+    from tracemill.flows.estimate.measure_judge import judge_and_budget, measure_judge
+    from tracemill.flows.labeling.judge_setup import FEWEST_KNOWN, NOT_MEASURED
+    from tracemill.flows.runtime.terminal import say_lines
+
+    asked, _ = judge_and_budget(settings)
+    goes_to = destination_of(asked, os.environ)
+    if goes_to is not None and not yes:
+        names = ", ".join(table.name for table in tables)
+        say_lines([f"This sends rows of {names}, redacted, to {goes_to.model} at {goes_to.origin}."])
+        typer.confirm("Continue?", abort=True, err=True)
+    found = measure_judge(settings, tables, cases)
+    precision = found.precision
+    known = precision.right + precision.wrong
+    told = str(precision)
+    if known < FEWEST_KNOWN:
+        told = f"{NOT_MEASURED}\n{known} known cases; {FEWEST_KNOWN} are needed"
+    rows = [
+        ("judge", asked.model),
+        ("precision", told),
+        ("disagreements", f"{precision.asked:,} asked about, in both orders where the first says so"),
+        (
+            "prefers a teacher",
+            f"{precision.right} right, {precision.wrong} wrong, {precision.ties} of equal reward",
+        ),
+        ("calls", f"{found.calls:,} sent, {found.cached:,} cached"),
+        ("spent", f"${found.spent_usd:.4f}"),
+    ]
+    if found.stopped:
+        rows.append(("stopped", found.stopped))
+    record = asdict(found) | {"judge": asked.model, "measured": known >= FEWEST_KNOWN}
+    say(rows, "tracemill judge", record, as_json)
 
 
 def dry_run_command(settings: "RunSettings", as_json: bool) -> None:

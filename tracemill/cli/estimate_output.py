@@ -18,6 +18,8 @@ def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
     rows.append(("tokens and time", "\n".join(_measured(f) for f in found.teachers)))
     rows.append(("caching", _CACHING))
     rows.append(("early stopping", _early(found)))
+    if found.judge:
+        rows.append(("judge", found.judge))
     if found.by_share:
         rows.append(("gate.share", _by_share(found)))
     return rows

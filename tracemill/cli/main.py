@@ -16,6 +16,7 @@ from tracemill.cli.dev_group import dev_app
 from tracemill.cli.env_group import env_app
 from tracemill.cli.evaluate import evaluate
 from tracemill.cli.formats_group import formats_app
+from tracemill.cli.judge import judge
 from tracemill.cli.options import (
     AcceptTerms,
     AllowFinding,
@@ -207,6 +208,7 @@ def status(
 
 app.command()(train)
 app.command()(evaluate)
+app.command()(judge)
 
 
 @app.command()

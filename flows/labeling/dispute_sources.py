@@ -1,0 +1,69 @@
+"""The sources of pairs at steps where the teachers' votes make none: a judge, and a verifying environment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.labeling.judge_setup import judge_fingerprint, judge_of
+from tracemill.flows.labeling.label_shard import DisputeSource, VotedStep
+from tracemill.pairs.disagreements import Proposal
+from tracemill.pairs.judge import Judge, judge_pair
+from tracemill.pairs.verified import StepEnvironment, step_environment, verified_pair
+from tracemill.records.pair import DPOPair
+from tracemill.records.reply import TeacherReply
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSource:
+    """Pairs of a judge's stored answers."""
+
+    judge: Judge
+    name: str = "judge"
+
+    def pair_of(
+        self, step: VotedStep, proposals: Sequence[Proposal], replies: Sequence[TeacherReply]
+    ) -> tuple[DPOPair | None, str]:
+        """Return the pair of the first proposal, or why there is none."""
+        return judge_pair(step.state, step.presentation, proposals[0], replies, self.judge)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedSource:
+    """Pairs of an environment that executes both sides."""
+
+    environment: StepEnvironment
+    runs: int
+    name: str = "verified"
+
+    def pair_of(
+        self, step: VotedStep, proposals: Sequence[Proposal], replies: Sequence[TeacherReply]
+    ) -> tuple[DPOPair | None, str]:
+        """Return the pair of the best proposal, or why there is none."""
+        pair, why = verified_pair(step.state, step.presentation, proposals, self.environment, self.runs)
+        if pair is None:
+            return None, why
+        simulated = any(reply.simulated for reply in step.answers)
+        return replace(pair, simulated=simulated, cost_usd=sum(r.cost_usd for r in step.answers)), ""
+
+
+def dispute_sources(settings: RunSettings) -> list[DisputeSource]:
+    """Return the sources of a configuration.
+
+    Raises ConfigError for an environment that no package gives.
+    """
+    found: list[DisputeSource] = []
+    if (judge := judge_of(settings)) is not None:
+        found.append(JudgeSource(judge))
+    if (verified := settings.verified) is not None:
+        found.append(VerifiedSource(step_environment(verified.environment), verified.runs))
+    return found
+
+
+def dispute_fingerprint(settings: RunSettings) -> dict[str, Any]:
+    """Return what the pairs of these sources depend on; nothing where there are none."""
+    found = judge_fingerprint(settings)
+    if settings.verified is not None:
+        version = step_environment(settings.verified.environment).version
+        found["verified"] = [settings.verified.model_dump(mode="json"), version]
+    return found

@@ -1,0 +1,169 @@
+"""Pairs that an environment verified: both sides of a disagreement are executed from the recorded state.
+
+What an environment is stands here as a protocol. A package gives one by an entry point of the group
+`tracemill.step_environments`, and a configuration names it under `[verified]`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from tracemill.harnesses.presentation import Presentation
+from tracemill.pairs.disagreements import Proposal
+from tracemill.pairs.step_pair import pair_at
+from tracemill.records.errors import ConfigError
+from tracemill.records.message import Action
+from tracemill.records.pair import DPOPair
+from tracemill.records.registry import Registry
+from tracemill.records.trace import TraceState
+
+MOST_PROPOSALS = 3
+"""Most proposals of a step that are executed, those with most votes first."""
+NOT_RESTORED, NOT_RUN = "the environment cannot restore the state", "an action could not be executed"
+NO_DIFFERENCE, WORSE = "no difference beyond chance", "the agent's action succeeds more often"
+_TWO_SIDED_95 = 1.959964
+
+
+class NotExecuted(Exception):
+    """An environment could not execute an action from a state: it says nothing of the action."""
+
+
+@runtime_checkable
+class StepEnvironment(Protocol):
+    """Restores a recorded state and executes actions in it.
+
+    `name` is that of the entry point. `version` is in the fingerprint of labels: raise it when the same
+    action may end otherwise.
+    """
+
+    name: str
+    version: int
+
+    def restores(self, state: TraceState) -> bool:
+        """Return whether the state can be restored."""
+        ...
+
+    def succeeds(self, state: TraceState, action: Action, run: int) -> bool:
+        """Restore the state, execute the action, go on by a fixed policy, and return whether it ends well.
+
+        `run` counts from 0 and seeds whatever is drawn, so that both sides meet the same draws. Raises
+        NotExecuted where the state or the action could not be run.
+        """
+        ...
+
+
+STEP_ENVIRONMENTS: Registry[StepEnvironment] = Registry(
+    "step environment",
+    "tracemill.step_environments",
+    {},
+    fits=lambda name, found: isinstance(found, StepEnvironment) and found.name == name,
+    expected="a StepEnvironment of that name, with `version`, `restores` and `succeeds`",
+)
+
+
+def step_environment(name: str) -> StepEnvironment:
+    """Return the environment of a name. Raises ConfigError where no package gives it."""
+    if name not in STEP_ENVIRONMENTS.names():
+        known = ", ".join(STEP_ENVIRONMENTS.names()) or "none is installed"
+        raise ConfigError(
+            f"verified.environment {name!r} is not known", known, "install the package that gives it"
+        )
+    return STEP_ENVIRONMENTS.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How often the chosen and the rejected action succeeded in `runs` executions each.
+
+    `low` and `high` are the 95 % interval of the difference of the two rates.
+    """
+
+    chosen: int
+    rejected: int
+    runs: int
+
+    @property
+    def difference(self) -> float:
+        """Return the difference of the success rates, -1 to 1."""
+        return (self.chosen - self.rejected) / self.runs
+
+    @property
+    def low(self) -> float:
+        """Return the lower end of the interval."""
+        return self._end(self.chosen, self.rejected, -1)
+
+    @property
+    def high(self) -> float:
+        """Return the upper end of the interval."""
+        return self._end(self.rejected, self.chosen, 1)
+
+    def _end(self, one: int, other: int, sign: int) -> float:
+        """Return an end (R. G. Newcombe, Statistics in Medicine 17, 1998, method 10)."""
+        below = one / self.runs - wilson_interval(one, self.runs)[0]
+        above = wilson_interval(other, self.runs)[1] - other / self.runs
+        return self.difference + sign * math.hypot(below, above)
+
+    def __str__(self) -> str:
+        """Return counts and interval in words."""
+        return (
+            f"{self.chosen} of {self.runs} against {self.rejected} of {self.runs} executions succeed "
+            f"(difference {self.difference:.2f}, 95 %: {self.low:.2f} to {self.high:.2f})"
+        )
+
+
+def wilson_interval(hits: int, of: int) -> tuple[float, float]:
+    """Return the 95 % Wilson interval of a proportion (E. B. Wilson, JASA 22, 1927); 0 to 1 for none."""
+    if not of:
+        return 0.0, 1.0
+    z, p = _TWO_SIDED_95, hits / of
+    middle = (p + z * z / (2 * of)) / (1 + z * z / of)
+    half = z / (1 + z * z / of) * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
+    return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+def verify_actions(
+    state: TraceState, actions: Sequence[Action], environment: StepEnvironment, runs: int
+) -> list[Verification]:
+    """Execute the agent's action and these from its state; return each against the agent's.
+
+    Raises NotExecuted where one of them could not be run.
+    """
+
+    def count(action: Action) -> int:
+        return sum(environment.succeeds(state, action, run) for run in range(runs))
+
+    own = count(state.student_action)
+    return [Verification(count(action), own, runs) for action in actions]
+
+
+def verified_pair(
+    state: TraceState,
+    presentation: Presentation,
+    proposals: Sequence[Proposal],
+    environment: StepEnvironment,
+    runs: int,
+) -> tuple[DPOPair | None, str]:
+    """Return the pair of the proposal that succeeds most against the agent's action, or why there is none.
+
+    A pair needs a difference whose interval is above 0.
+    """
+    if not environment.restores(state):
+        return None, NOT_RESTORED
+    tried = proposals[:MOST_PROPOSALS]
+    try:
+        found = verify_actions(state, [proposal.action for proposal in tried], environment, runs)
+    except NotExecuted:
+        return None, NOT_RUN
+    best = max(range(len(found)), key=lambda at: (found[at].chosen, -at))
+    seen, proposal = found[best], tried[best]
+    if seen.low <= 0:
+        return None, WORSE if seen.high < 0 else NO_DIFFERENCE
+    evidence = f"{environment.name} {environment.version}: {seen}"
+    pair = pair_at(state, "verified", proposal.action, evidence, "verified", presentation)
+    return replace(
+        pair,
+        n_teachers_agreeing=len(proposal.teachers),
+        verified="execution",
+        weight=round(seen.difference, 4),
+    ), ""
