@@ -32,7 +32,7 @@ from tracemill.evaluate.table.rules import VOTERS, product_label_rule
 from tracemill.evaluate.table.student_draws import Poll, draw_students, may_be_asked, student_draw_prices
 from tracemill.records.storage.atomic_files import write_json
 from tracemill.teachers.gate.gate_decisions import GATE_VERSION
-from tracemill.teachers.gate.pair_model import PRIOR_FILE, PairPrior
+from tracemill.teachers.gate.pair_model import PRIOR_FILE, PairPrior, laplace_posterior
 
 NAME = "public-1"
 DRAWS, MOST = 3000, 20
@@ -93,13 +93,8 @@ def fit(table: LearnedTable) -> dict[str, float]:
     scale = min(1.0, _STEPS / sum(rows.values()))
     n = scale * np.array(list(rows.values()), float)
     k = scale * np.array([pairs[row] for row in rows], float)
-    prior = np.array([_BASE] * len(draws) + [0.0] * len(words))
-    precision = np.array([_BASE_PRECISION] * len(draws) + [_PRECISION] * len(words))
-    w = prior.copy()
-    for _ in range(30):
-        p = 1 / (1 + np.exp(-np.clip(x @ w, -30, 30)))
-        gradient = x.T @ (k - n * p) - precision * (w - prior)
-        w += np.linalg.solve((x * (n * p * (1 - p))[:, None]).T @ x + np.diag(precision), gradient)
+    prior = [(_BASE, _BASE_PRECISION)] * len(draws) + [(0.0, _PRECISION)] * len(words)
+    w, _ = laplace_posterior(x, n, k, prior)
     return {word: float(w[place[word]]) for word in words}
 
 

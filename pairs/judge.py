@@ -23,7 +23,9 @@ JUDGE_VERSION = "judge-1"
 ORDERS = ("proposal first", "agent first")
 AGENTS, NEITHER = "the judge prefers the agent's action", "the judge prefers neither"
 UNMEASURED, OWN_FAMILY = "the judge's precision is not measured", "the judge has the agent's model family"
+BY_CHANCE = "the judge is not known to be better than chance"
 BY_ORDER, NO_ANSWER = "the judge's answer depends on the order", "no answer of the judge"
+_CHANCE = 0.5
 _LETTER = re.compile(r"\W*([ABN])\b")
 
 
@@ -47,6 +49,11 @@ class JudgePrecision:
     def share(self) -> float:
         """Return the precision."""
         return self.right / max(self.right + self.wrong, 1)
+
+    @property
+    def may_vote(self) -> bool:
+        """Return whether it is better than chance."""
+        return self.low > _CHANCE
 
     def __str__(self) -> str:
         """Return the precision in words."""
@@ -124,6 +131,8 @@ def judge_pair(
     """
     if judge.precision is None:
         return None, UNMEASURED
+    if not judge.precision.may_vote:
+        return None, BY_CHANCE
     if not may_judge(judge, state.step.family):
         return None, OWN_FAMILY
     answers = {(reply.teacher, reply.prompt_id): reply for reply in replies}

@@ -135,7 +135,9 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     pairs = forecast.by_share()
     judge = judge_of(settings)
     known_of_judge = "" if judge is None else judge_text(judge)
-    return Estimate(tuple(figures), total, shares, cap, later, pairs, forecast.asked, known_of_judge, no_room)
+    return Estimate(
+        tuple(figures), total, shares, cap, later, pairs, forecast.belief().asked, known_of_judge, no_room
+    )
 
 
 def _sizes(batch: QuestionBatch) -> dict[str, int]:

@@ -6,12 +6,15 @@ from typing import Any
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.gate_run import Gate
+from tracemill.flows.labeling.gate_weights import UNTOLD
 from tracemill.flows.labeling.label_shard import ShownTrace
+from tracemill.records.storage.table_rows import votes_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.gate.budget_pacing import paced_choice_share, paced_explored_share
-from tracemill.teachers.gate.pair_value import ValuedStep
+from tracemill.teachers.gate.pair_model import PairModel, learn_pair_model
+from tracemill.teachers.gate.pair_value import ValuedStep, score_pair_values
 from tracemill.teachers.gate.step_costs import PricedTeacher
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
@@ -44,11 +47,18 @@ class PairForecast:
         priced = [PricedTeacher(each.name, each.family, each.price) for each in teachers]
         self._gate = Gate(settings, work, priced)
         self._steps: list[ValuedStep] = []
+        self._verdicts: dict[str, str] = {}
+        for table in work.current("votes"):
+            self._verdicts |= {step.step_id: step.verdict for step in votes_from_table(table)}
 
-    @property
-    def asked(self) -> int:
-        """Return the number of asked steps that the beliefs rest on beside the prior."""
-        return self._gate.belief.asked
+    def belief(self) -> PairModel:
+        """Return what the gate would believe had it seen every vote of the workspace."""
+        rows = [
+            (step.facts.words, float(verdict == "pair"))
+            for step in self._steps
+            if (verdict := self._verdicts.get(step.facts.step_id, "")) and verdict not in UNTOLD
+        ]
+        return learn_pair_model(rows)
 
     def add(self, questions: Sequence[Question], shown: Sequence[ShownTrace]) -> None:
         """Take in the steps of a batch."""
@@ -56,11 +66,13 @@ class PairForecast:
 
     def by_share(self) -> tuple[ExpectedPairs, ...]:
         """Return what each share gives: the explored steps, and the best of the others that it pays for."""
-        total_usd = sum(step.expected_usd for step in self._steps)
-        all_pairs = sum(step.belief for step in self._steps)
+        belief = self.belief()
+        facts, costs = [step.facts for step in self._steps], [step.expected_usd for step in self._steps]
+        steps = score_pair_values(facts, [belief.probability(each.words) for each in facts], costs)
+        total_usd, all_pairs = sum(costs), sum(step.belief for step in steps)
         if not total_usd or not all_pairs:
             return ()
-        ordered = sorted(self._steps, key=lambda step: (-step.score, step.facts.step_id))
+        ordered = sorted(steps, key=lambda step: (-step.score, step.facts.step_id))
         found: list[ExpectedPairs] = []
         for share in sorted({*SHARES, self._settings.gate.share}):
             explore = paced_explored_share(self._settings.gate.explore, share)

@@ -60,10 +60,11 @@ def ask_judge(work: Workspace, batches: Sequence[TraceBatch], asking: "AskSessio
     """Ask the judge about disputed steps, and write its answers; gives the counts of each batch.
 
     The second order is asked only where the first answer prefers the proposal. Without a measured precision
-    nothing is asked. Raises KeyboardInterrupt where Ctrl-C was pressed, once what was bought is written.
+    above chance nothing is asked. Raises KeyboardInterrupt where Ctrl-C was pressed, once what was bought is
+    written.
     """
     judge = asking.judge
-    if judge is None or judge.precision is None:
+    if judge is None or judge.precision is None or not judge.precision.may_vote:
         return [Summary() for _ in batches]
     steps = [list(_disputed(work, batch, asking, judge)) for batch in batches]
     counts = [Summary() for _ in batches]

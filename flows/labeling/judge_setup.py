@@ -50,7 +50,8 @@ def judge_text(judge: Judge) -> str:
     """Return what is known of a judge, in a line for people."""
     if judge.precision is None:
         return f"{judge.model}: {NOT_MEASURED}"
-    return f"{judge.model}: {judge.precision} ({', '.join(judge.precision.tables)})"
+    known = f"{judge.model}: {judge.precision} ({', '.join(judge.precision.tables)})"
+    return known if judge.precision.may_vote else f"{known}: not asked, it may be no better than chance"
 
 
 def read_precisions(root: Path) -> dict[str, JudgePrecision]:

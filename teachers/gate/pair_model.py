@@ -103,7 +103,7 @@ def learn_pair_model(rows: Iterable[Row], prior: PairPrior = PRIOR) -> PairModel
         x[at, [places[word] for word in words]] = 1.0
     n = np.array([counts[words] for words in steps], dtype=float)
     k = np.array([pairs[words] for words in steps], dtype=float)
-    mode, deviations = _laplace(x, n, k, [prior.of(name) for name in names])
+    mode, deviations = laplace_posterior(x, n, k, [prior.of(name) for name in names])
     weights = {
         name: (round(float(m), 6), round(float(s), 6))
         for name, m, s in zip(names, mode, deviations, strict=True)
@@ -111,7 +111,7 @@ def learn_pair_model(rows: Iterable[Row], prior: PairPrior = PRIOR) -> PairModel
     return PairModel(weights, counts.total(), round(math.fsum(pairs.values())), prior)
 
 
-def _laplace(
+def laplace_posterior(
     x: np.ndarray, n: np.ndarray, k: np.ndarray, prior: Sequence[tuple[float, float]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return mode and standard deviations of the posterior.
@@ -120,13 +120,20 @@ def _laplace(
     the mean and precision of each word.
     """
     mean, precision = np.array(prior).T
+
+    def posterior(at: np.ndarray) -> float:
+        total = x @ at
+        return float(k @ total - n @ np.logaddexp(0.0, total) - precision @ (at - mean) ** 2 / 2)
+
     w = mean.copy()
     hessian = np.diag(precision)
     for _ in range(_MOST_STEPS):
         p = 1.0 / (1.0 + np.exp(-np.clip(x @ w, -30.0, 30.0)))
         gradient = x.T @ (k - n * p) - precision * (w - mean)
         hessian = (x * (n * p * (1.0 - p))[:, None]).T @ x + np.diag(precision)
-        step = np.linalg.solve(hessian, gradient)
+        step, before = np.linalg.solve(hessian, gradient), posterior(w)
+        while posterior(w + step) < before and float(np.abs(step).max()) > _CLOSE:
+            step = step / 2  # a full step may overshoot
         w = w + step
         if float(np.abs(step).max()) < _CLOSE:
             break

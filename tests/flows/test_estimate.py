@@ -1,6 +1,7 @@
 """What a replay would cost, said before it is made, and the very requests it would send."""
 
 import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tracemill.flows.estimate.estimate_cost import Estimate, estimate_cost
 from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.workspace_commands import replay_workspace
+from tracemill.flows.workspace_commands import label_workspace, replay_workspace
 from tracemill.records.errors import ConfigError, TeacherError, WorkspaceError
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.openrouter_stub.server import RunningStub, running
@@ -83,7 +84,20 @@ def test_an_estimate_says_what_shares_of_the_full_cost_give(workspace: Path) -> 
     assert lines[3].startswith(
         f"    50%  ${shares[2].usd:.4f}  about {shares[2].pairs:,.0f} steps with a pair"
     )
-    assert lines[-1] == "estimated by the gate, whose weights rest on public tables"
+    assert lines[-2] == "estimated by the gate, whose weights rest on public tables"
+
+
+def test_what_shares_give_is_learned_from_the_votes_of_the_workspace(workspace: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(workspace, tmp_path / "w")
+    given = {"workspace": str(folder), "preset": "simulated", "budget": {"max_total_usd": 5}}
+    settings = load_settings(None, given)
+    replay_workspace(settings, yes=True)
+    votes = label_workspace(settings).verdicts
+    told = estimate_cost(settings)
+    assert told.learned_steps == sum(votes.values()) - votes["too_few_votes"] > 20
+    assert told.by_share[-1].pairs == pytest.approx(votes["pair"], rel=0.15)
+    last = dict(estimate_rows(told))["gate.share"].splitlines()[-1]
+    assert last.endswith(f"public tables and {told.learned_steps} votes of this workspace")
 
 
 def by_key(bodies: list[dict[str, Any]]) -> list[str]:

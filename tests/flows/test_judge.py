@@ -83,6 +83,19 @@ def test_a_judge_without_a_measured_precision_is_not_asked_and_said_so(
     assert made["pair_skips"]["judge: the judge's precision is not measured"] > 5
 
 
+def test_a_judge_that_may_be_no_better_than_chance_is_not_asked(folder: Path, server: RunningStub) -> None:
+    settings = settings_of(folder, server.url)
+    assert settings.judge is not None
+    write_precision(folder, settings.judge, JudgePrecision(("t.jsonl",), 160, 22, 17, 23, 0.4096, 0.7082))
+    record = replay_workspace(settings, yes=True)
+    assert record["summary"]["judge"].endswith(
+        "39 known cases (t.jsonl): not asked, it may be no better than chance"
+    )
+    assert asked_of_judge(server) == []
+    made = label_workspace(settings).to_json()
+    assert made["pair_skips"]["judge: the judge is not known to be better than chance"] > 5
+
+
 def test_it_is_asked_in_both_orders_where_votes_make_no_pair_and_pays_nothing_twice(
     folder: Path, server: RunningStub
 ) -> None:

@@ -150,6 +150,8 @@ def test_ours_have_their_names_and_words() -> None:
         "teachers",
         "hindsight",
         *OF_SESSIONS,
+        "judge",
+        "verified",
         "siblings",
     ]
     assert [source.name for source in sources_of_traces()] == ["hindsight", *OF_SESSIONS]

@@ -126,6 +126,16 @@ def test_belief_is_the_mode_of_prior_and_counts_and_starts_from_the_prior() -> N
     assert belief.probability(["op=edit"]) > 0.4 > 0.3 > belief.probability(["op=list"])
 
 
+def test_belief_finds_its_mode_where_nearly_every_step_gives_a_pair() -> None:
+    rows = [(("op=edit", "own=ok", f"length={n % 9}"), 1.0) for n in range(56)]
+    rows += [(("op=read", f"length={n % 9}"), 0.0) for n in range(13)]
+    belief = learn_pair_model(rows)
+    expected = sum(belief.probability(words) for words, _ in rows)
+    base = belief.weights[BASE][0] - PRIOR.of(BASE)[0]
+    assert 56 - expected == pytest.approx(PRIOR.of(BASE)[1] * base, abs=1e-3)  # the gradient is zero
+    assert 45 < expected < 56
+
+
 ROWS = st.lists(
     st.tuples(st.lists(st.sampled_from("abcdef"), max_size=4, unique=True).map(tuple), st.booleans()),
     max_size=30,

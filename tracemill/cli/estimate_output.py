@@ -81,12 +81,13 @@ def _by_share(found: Estimate) -> str:
         f"{each.share:>7.0%}  ${each.usd:.4f}  about {each.pairs:,.0f} steps with a pair ({each.of_all:.0%})"
         for each in found.by_share
     ]
-    learned = f" and {found.learned_steps:,} asked steps of this workspace" if found.learned_steps else ""
+    learned = f" and {found.learned_steps:,} votes of this workspace" if found.learned_steps else ""
     return "\n".join(
         [
             "share of the full cost, early stopping in it, and the steps with a pair that it finds",
             *lines,
             f"estimated by the gate, whose weights rest on public tables{learned}",
+            *([] if learned else ["before the first votes the shares say more than the counts"]),
         ]
     )
 
