@@ -15,6 +15,7 @@ from tracemill.flows.ingest.ingest_order import (
     plan_order,
 )
 from tracemill.flows.ingest.ingest_shard import ShardIngester
+from tracemill.flows.labeling.dispute_sources import dispute_sources
 from tracemill.flows.labeling.vote_policy import build_vote_policy, check_vote
 from tracemill.flows.release.outcome_file import read_outcome_file
 from tracemill.flows.release.training_terms import require_training_terms
@@ -162,10 +163,11 @@ def check_cluster(settings: RunSettings) -> None:
 
 
 def check_teachers(settings: RunSettings) -> None:
-    """Check cap, terms, vote and keys of the teachers.
+    """Check cap, terms, vote and keys of the teachers and of the judge.
 
     Raises ConfigError where there is no cap, where terms of a teacher restrict training, where the vote
-    cannot be won (`check_vote`), or where a key is not set or cannot be one.
+    cannot be won (`check_vote`), where an environment is named that no package gives, or where a key is not
+    set or cannot be one.
     """
     asked = settings.asked()
     if not asked:
@@ -174,6 +176,7 @@ def check_teachers(settings: RunSettings) -> None:
     if not settings.accept_terms:
         require_training_terms(settings.models())
     check_vote(settings)
+    dispute_sources(settings)
     for teacher in settings.models():
         variable = teacher.key_variable()
         if variable and not os.environ.get(variable):

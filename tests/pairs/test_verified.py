@@ -13,6 +13,7 @@ from tracemill.agreement.voting.policy import DEFAULT
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.labeling.dispute_sources import VerifiedSource, dispute_fingerprint, dispute_sources
 from tracemill.flows.labeling.label_shard import ShownTrace, make_pairs
+from tracemill.flows.preflight import check_teachers
 from tracemill.pairs.verified import (
     NO_DIFFERENCE,
     NOT_RESTORED,
@@ -193,6 +194,9 @@ def test_a_configuration_names_an_environment_that_a_package_registers(
         ConfigError, match=r"verified\.environment 'folder' is not known; expected none is installed"
     ):
         dispute_sources(settings)
+    given = {"workspace": str(tmp_path), "preset": "simulated", "verified": {"environment": "folder"}}
+    with pytest.raises(ConfigError, match="install the package that gives it"):
+        check_teachers(load_settings(None, given | {"budget": {"max_total_usd": 1}}))  # before money is spent
     package = tmp_path / "site" / "folder_env"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(
