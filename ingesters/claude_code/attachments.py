@@ -1,6 +1,6 @@
 """Turn attachment records of Claude Code (2.1.91 and later) into the text the model was shown.
 
-Since about 2.1.230 a record holds that text in `rendered`. Earlier records hold the facts of an attachment
+Later than 2.1.237 a record holds that text in `rendered`. Earlier records hold the facts of an attachment
 without its wording, so the wording is a stand-in. Kinds shown to the user alone give no text; unknown kinds
 give no text and are counted by the caller. A `queued_command` is the user's own text, not a reminder.
 """
@@ -120,6 +120,10 @@ def _hook_blocking_error(a: dict[str, Any]) -> str:
     error = a.get("blockingError")
     text = field_text(error, "blockingError") if isinstance(error, dict) else field_text(a, "content")
     return f"{field_text(a, 'hookName')} hook blocking error: {text}"
+
+
+def _hook_stopped(a: dict[str, Any]) -> str:
+    return f"{field_text(a, 'hookName')} hook stopped the work: {field_text(a, 'message')}"
 
 
 def _async_hook_response(a: dict[str, Any]) -> str:
@@ -265,6 +269,7 @@ _RENDER: dict[str, Callable[[dict[str, Any]], str]] = {
     "hook_additional_context": _hook_additional_context,
     "hook_success": _hook_success,
     "hook_blocking_error": _hook_blocking_error,
+    "hook_stopped_continuation": _hook_stopped,
     "async_hook_response": _async_hook_response,
     "task_reminder": _task_reminder,
     "todo_reminder": _task_reminder,
@@ -295,6 +300,7 @@ _RENDER: dict[str, Callable[[dict[str, Any]], str]] = {
     "goal_status": _named("The goal of this session:", "condition"),
     "ultra_effort_enter": _fixed("The user asks for the greatest effort."),
     "ultra_effort_exit": _fixed("The user no longer asks for the greatest effort."),
+    "workflow_keyword_request": _fixed("The user asks for this to be done by a workflow."),
     "budget_usd": _budget_usd,
     "environment": _environment,
     "instructions": _instructions,

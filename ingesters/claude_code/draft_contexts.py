@@ -18,7 +18,6 @@ from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import ContextStart
 
 TOO_EARLY = "message before the one that it hangs on"
-MISPLACED = "prompt that was sent elsewhere than the queue says"
 
 
 @dataclass(slots=True)
@@ -126,8 +125,8 @@ class _DraftBuilder:
         if isinstance(unit, StepUnit):
             unit.home = draft.number
             self._check_compaction(draft, place)
-        elif unit.misplaced:
-            self.report.flags[MISPLACED] += 1
+        elif unit.doubt:
+            self.report.flags[unit.doubt] += 1
             draft.lose(place)
         elif unit.interrupts:
             _mark_cut_off(draft, place)

@@ -43,7 +43,7 @@ def _beside(path: Path) -> Iterator[str]:
 
 FORMAT = Format(
     name="claude_code",
-    version=4,
+    version=5,
     dialects=("claude_code",),
     detect=_detect,
     read=_read,

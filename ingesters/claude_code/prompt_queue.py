@@ -11,6 +11,7 @@ An interrupt sends the waiting prompts without a queue record: the text of a use
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ import orjson
 from tracemill.ingesters.claude_code.record_fields import field_text
 from tracemill.ingesters.claude_code.session import SessionEntry, SessionFile
 
+MISPLACED = "prompt that was sent elsewhere than the queue says"
+GUESSED = "prompt of which the queue does not say when it was sent"
 _INTO_THE_TURN = ("", "absorbed_mid_turn")
 _REMINDER = "<system-reminder>"
 _TASK_EVENT = frozenset(("task_type", "tool_use_id"))
@@ -32,16 +35,37 @@ class _QueuedPrompt(NamedTuple):
     text: str
 
 
+@dataclass(slots=True)
+class _Guess:
+    """A `remove` without content while prompts of the user and notices or events of tasks waited.
+
+    `first` is its line, `last` the line where the last of the others left as well, None where none tells.
+    """
+
+    first: int
+    last: int | None = None
+    confirmed: bool = False
+
+    def matters(self, answers: list[int]) -> bool:
+        """Return whether the model answered before all of them had left; `answers` are lines in order."""
+        if self.confirmed:
+            return False
+        at = bisect_right(answers, self.first)
+        return at < len(answers) and (self.last is None or answers[at] < self.last)
+
+
 class AbsorbedPrompt(NamedTuple):
     """A prompt that went into a running turn: the lines where it was typed and left the queue, and its text.
 
-    `misplaced` is True where it was sent at the end of a turn after all, so that another one left.
+    `misplaced` is True where it was sent at the end of a turn after all, so that another one left. `guess` is
+    set where another one may have left in its place.
     """
 
     typed: int
     order: int
     text: str
     misplaced: bool = False
+    guess: _Guess | None = None
 
 
 class PromptQueue:
@@ -54,6 +78,7 @@ class PromptQueue:
         self.absorbed: list[AbsorbedPrompt] = []
         self._waiting: list[_QueuedPrompt] = []
         self._sent: _QueuedPrompt | None = None
+        self._guess: _Guess | None = None
 
     def take(self, order: int, record: dict[str, Any]) -> None:
         """Apply one record of the queue."""
@@ -66,14 +91,17 @@ class PromptQueue:
             self._sent = min(self._waiting, key=_dequeue_order, default=_QueuedPrompt(order, ""))
             if self._sent.text:
                 self._waiting.remove(self._sent)
+                self._confirm(self._sent.text)
         elif operation == "remove":
-            removed = self._removed(order, field_text(record, "content").strip())
+            text = field_text(record, "content").strip()
+            removed = self._removed(order, text)
+            guess = self._confirm(removed.text) if text else self._open_guess(order, removed)
             if (
                 _fits_a_turn(removed.text)
                 and not _starts_a_task(removed.text)
                 and field_text(record, "reason") in _INTO_THE_TURN
             ):
-                self.absorbed.append(AbsorbedPrompt(removed.order, order, removed.text))
+                self.absorbed.append(AbsorbedPrompt(removed.order, order, removed.text, guess=guess))
 
     def match_user_text(self, text: str) -> None:
         """Match the text of a user record: this prompt was sent, whatever a `dequeue` seemed to take."""
@@ -83,6 +111,7 @@ class PromptQueue:
         for prompt in self._waiting:
             if prompt.text == text:
                 self._waiting.remove(prompt)
+                self._confirm(text)
                 if sent is not None and sent.text:
                     insort(self._waiting, sent)
                 return
@@ -91,6 +120,21 @@ class PromptQueue:
                 if prompt.text == text and not prompt.misplaced:
                     self.absorbed[at] = prompt._replace(misplaced=True)
                     return
+
+    def _open_guess(self, order: int, removed: _QueuedPrompt) -> _Guess | None:
+        """Return the guess that a nameless `remove` is part of, None where only one kind of prompt waited."""
+        kind = _is_of_task(removed.text)
+        others = [p for p in self._waiting if _fits_a_turn(p.text) and _is_of_task(p.text) != kind]
+        guess = self._guess or (_Guess(order) if others else None)
+        if guess is not None and not others:
+            guess.last = order
+        self._guess = guess if others else None
+        return guess
+
+    def _confirm(self, text: str) -> None:
+        """Confirm an open guess where a notice or event still waited: the prompt of the user had left."""
+        if self._guess is not None and _is_of_task(text):
+            self._guess.confirmed, self._guess = True, None
 
     def _removed(self, order: int, text: str) -> _QueuedPrompt:
         """Return the prompt that left: the one named, else the first that a turn would take."""
@@ -105,6 +149,7 @@ class PromptQueue:
 def restore_absorbed(session: SessionFile, absorbed: Iterable[AbsorbedPrompt]) -> int:
     """Insert the prompts that only the queue holds among the entries, and return their number."""
     restored = 0
+    answers = [entry.order for entry in session.entries if entry.kind == "assistant" and not entry.side]
     matched: set[int] = set()
     holders: list[SessionEntry] | None = None
     for prompt in absorbed:
@@ -119,10 +164,17 @@ def restore_absorbed(session: SessionFile, absorbed: Iterable[AbsorbedPrompt]) -
             matched.add(order)
         else:
             entry = SessionEntry(prompt.order, f"queue-{prompt.order}", None, "queued", text=prompt.text)
-            entry.typed, entry.misplaced = prompt.typed, prompt.misplaced
+            entry.typed, entry.doubt = prompt.typed, _doubt(prompt, answers)
             insort(session.entries, entry, key=lambda other: other.order)
             restored += 1
     return restored
+
+
+def _doubt(prompt: AbsorbedPrompt, answers: list[int]) -> str:
+    """Return why the place of a prompt is in doubt, "" where it is not."""
+    if prompt.misplaced:
+        return MISPLACED
+    return GUESSED if prompt.guess is not None and prompt.guess.matters(answers) else ""
 
 
 def _recorded(holders: list[SessionEntry], prompt: AbsorbedPrompt, matched: set[int]) -> int | None:
@@ -156,9 +208,14 @@ def _starts_a_task(text: str) -> bool:
     return isinstance(event, dict) and "task_id" in event and not _TASK_EVENT.isdisjoint(event)
 
 
+def _is_of_task(text: str) -> bool:
+    """Return whether the text is about a task and not from the user: a notice, or the event of its start."""
+    return text.startswith(_NOTICES) or _starts_a_task(text)
+
+
 def _dequeue_order(prompt: _QueuedPrompt) -> tuple[bool, int]:
     """Return the sort key for the end of a turn: prompts of the user first, then notices of tasks."""
-    return prompt.text.startswith(_NOTICES) or _starts_a_task(prompt.text), prompt.order
+    return _is_of_task(prompt.text), prompt.order
 
 
 def _absorb_order(prompt: _QueuedPrompt) -> tuple[bool, bool, int]:

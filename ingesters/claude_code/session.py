@@ -18,7 +18,7 @@ class SessionEntry:
     """One record, as far as contexts need it; `order` is its line.
 
     A `queued` entry is a prompt that only the queue holds: no record hangs on it, it was typed at the line
-    `typed`, and `misplaced` is True where the agent did not see it there. `meta` is set on text that the user
+    `typed`, and `doubt` says why the agent may not have seen it there. `meta` is set on text that the user
     did not write, `stopped` where the response has a stop reason, `cut_off` where it was interrupted. `role`
     is that of the text; `is_stand_in` is True where wording or role is a stand-in. `snapshot` is the recorded
     system prompt and tools. `unread` is True where part of text or calls is not understood, `unread_results`
@@ -49,7 +49,7 @@ class SessionEntry:
     version: str | None = None
     is_stand_in: bool = False
     typed: int = 0
-    misplaced: bool = False
+    doubt: str = ""
     snapshot: PromptSnapshot | None = None
     unread: bool = False
     unread_results: frozenset[str] = frozenset()

@@ -65,8 +65,8 @@ class StepUnit:
 class TextUnit:
     """A message between steps; `spoken` is True where the user wrote it and the next message hangs on it.
 
-    No message hangs on a `queued` one, which was typed at the line `typed`; `misplaced` is True where the
-    agent did not see it there. `is_stand_in` is True where wording or role is a stand-in, `unread` where part
+    No message hangs on a `queued` one, which was typed at the line `typed`; `doubt` says why the agent may
+    not have seen it there. `is_stand_in` is True where wording or role is a stand-in, `unread` where part
     of it is not understood.
     """
 
@@ -79,7 +79,7 @@ class TextUnit:
     queued: bool = False
     is_stand_in: bool = False
     typed: int = 0
-    misplaced: bool = False
+    doubt: str = ""
     unread: bool = False
 
     @property
@@ -219,6 +219,6 @@ def _text_unit(entry: SessionEntry, message: Message) -> TextUnit:
         queued,
         entry.is_stand_in,
         entry.typed,
-        entry.misplaced,
+        entry.doubt,
         entry.unread,
     )

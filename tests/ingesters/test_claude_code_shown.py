@@ -57,6 +57,11 @@ SHOWN: list[tuple[dict[str, Any], list[str]]] = [
     ({"type": "skill_listing", "content": "- commit: commits"}, ["- commit: commits"]),
     ({"type": "invoked_skills", "skills": [{"name": "commit", "content": "how to"}]}, ["commit:\nhow to"]),
     ({"type": "deferred_tools_delta", "addedNames": ["WebFetch"], "addedLines": ["WebFetch"]}, ["WebFetch"]),
+    (
+        {"type": "hook_stopped_continuation", "hookName": "PostToolUse:Bash", "message": "limit"},
+        ["PostToolUse:Bash hook stopped the work: limit"],
+    ),
+    ({"type": "workflow_keyword_request"}, ["by a workflow"]),
     ({"type": "agent_listing_delta", "addedLines": ["- Explore: looks"]}, ["- Explore: looks"]),
     ({"type": "mcp_instructions_delta", "addedBlocks": ["## linear\nuse ids"]}, ["## linear\nuse ids"]),
     ({"type": "some_new_delta", "addedLines": ["something came"]}, ["something came"]),
@@ -329,6 +334,7 @@ def test_a_prompt_that_only_the_queue_holds_is_shown_where_it_left_it(tmp_path: 
         ([queued("enqueue", "one"), queued("remove", "one", reason="absorbed_mid_turn")], ["one"]),
         ([queued("enqueue", "one"), queued("remove", "one", reason="cancelled_by_user")], []),
         ([queued("remove"), queued("dequeue"), queued("enqueue"), queued("remove"), queued("?")], []),
+        ([queued("enqueue", "one"), queued("paused")], []),
         ([queued("remove", "told at its end")], ["told at its end"]),
     ],
 )
@@ -428,10 +434,6 @@ def background(version: str, *queue: dict[str, Any]) -> list[dict[str, Any]]:
         ([starts_task("1"), queued("remove")], []),
         ([starts_task("1"), queued("enqueue", "also b"), queued("remove"), queued("remove")], ["also b"]),
         ([queued("enqueue", "also b"), starts_task("1"), queued("remove"), queued("remove")], ["also b"]),
-        (
-            [starts_task("1"), starts_task("2"), queued("remove"), queued("enqueue", "b"), queued("remove")],
-            ["b"],
-        ),
         ([starts_task("1"), queued("dequeue"), queued("enqueue", "b"), queued("remove")], ["b"]),
         ([starts_task("1"), queued("remove", starts_task("1")["content"])], []),
         ([queued("enqueue", '{"task_id": 7}'), queued("remove")], ['{"task_id": 7}']),
@@ -466,6 +468,61 @@ def test_an_answer_that_follows_no_prompt_is_reported_by_version(tmp_path: Path)
 
 def known(trace: Trace) -> list[str]:
     return [state.fidelity.context for state in trace.states()]
+
+
+NOTICE = "<task-notification>x</task-notification>"
+GUESS = "prompt of which the queue does not say when it was sent"
+
+
+@pytest.mark.parametrize("waits", [starts_task("1"), queued("enqueue", NOTICE)])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(
+    ("then", "is_told"),
+    [
+        ([], False),
+        ([queued("popAll")], False),
+        ([queued("remove")], False),
+        ([queued("dequeue")], True),
+        (["remove what waits"], True),
+    ],
+)
+def test_a_prompt_of_which_the_queue_does_not_say_when_it_left_loses_what_stands_behind_it(
+    tmp_path: Path, waits: dict[str, Any], is_first: bool, then: list[Any], is_told: bool
+) -> None:
+    """A nameless `remove` took it or what waited beside it, and an answer came before the other left."""
+    waiting = [waits, queued("enqueue", "also b")] if is_first else [queued("enqueue", "also b"), waits]
+    later = [queued("remove", waits["content"]) if isinstance(each, str) else each for each in then]
+    traces, report = ingest(
+        tmp_path,
+        *background("2.1.47", *waiting, queued("remove")),
+        *later,
+        user("5", "4", "go on", version="2.1.47"),
+        says("6", "5", "m3", "so", version="2.1.47"),
+        boundary("b", {}, version="2.1.47"),
+        summary("7", "b"),
+        says("8", "7", "m4", "and on", version="2.1.47"),
+    )
+    assert prefixes(traces[0])[1][-1] == "user:also b"
+    assert report.flags[GUESS] >= (not is_told)
+    assert known(traces[0]) == ["complete"] * 4 if is_told else ["complete", "lost", "lost", "complete"]
+
+
+@pytest.mark.parametrize("waits", [starts_task("1"), queued("enqueue", NOTICE)])
+def test_no_guess_is_left_where_what_waited_went_to_the_model_together(
+    tmp_path: Path, waits: dict[str, Any]
+) -> None:
+    both = [waits, queued("enqueue", "also b"), queued("remove"), queued("remove")]
+    traces, report = ingest(tmp_path, *background("2.1.47", *both))
+    assert known(traces[0]) == ["complete"] * 2
+    assert GUESS not in report.flags
+
+
+def test_no_guess_is_left_where_a_record_holds_the_prompt(tmp_path: Path) -> None:
+    told = attachment("3q", "3", type="queued_command", prompt="be quick", commandMode="prompt")
+    waiting = [queued("enqueue", NOTICE), queued("enqueue", "be quick"), queued("remove")]
+    traces, report = ingest(tmp_path, *worked(*waiting, after=told))
+    assert known(traces[0]) == ["complete"] * 3
+    assert report.flags == {}
 
 
 def test_an_answer_that_follows_an_answer_is_counted_and_not_lost(tmp_path: Path) -> None:
