@@ -248,7 +248,7 @@ class _Reader:
             agent if isinstance(agent, str) else None,
             cwd if isinstance(cwd, str) and cwd else None,
             stamp if isinstance(stamp, str) and stamp else None,
-            version=get("version"),
+            version=field_text(record, "version") or None,
         )
 
     def _read_assistant(self, number: int, uuid: str, record: dict[str, Any]) -> None:
@@ -400,7 +400,7 @@ class _Reader:
             self._sent[field_text(item, "id")] = field_text(item, "copy")
 
     def _read_system(self, number: int, uuid: str, record: dict[str, Any]) -> None:
-        subtype = record.get("subtype")
+        subtype = field_text(record, "subtype")
         if subtype not in SYSTEM_SUBTYPES:
             self.report.unknown[f"system {record_type(subtype)}"] += 1
         if subtype == "compact_boundary":
@@ -468,6 +468,6 @@ def _usage(record: dict[str, Any], message: dict[str, Any], stopped: bool) -> Us
 def _last_request(usage: dict[str, Any]) -> dict[str, Any]:
     """Return the counts of the last request to the model that answered, else of the whole response."""
     for item in reversed(field_objects(usage.get("iterations"))):
-        if item.get("type") not in _OTHER_REQUESTS and type(item.get("input_tokens")) is int:
+        if field_text(item, "type") not in _OTHER_REQUESTS and type(item.get("input_tokens")) is int:
             return item
     return usage

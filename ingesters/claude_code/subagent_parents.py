@@ -161,7 +161,7 @@ def _calls_by_prompt(record: dict[str, Any], prompt: str) -> Iterator[str]:
     """Yield the calls of a record that start an agent with this prompt."""
     for block in _blocks(record):
         arguments = block.get("input")
-        if block.get("name") in STARTERS and isinstance(arguments, dict):
+        if field_text(block, "name") in STARTERS and isinstance(arguments, dict):
             text, call = arguments.get("prompt"), block.get("id")
             if isinstance(text, str) and isinstance(call, str) and text.strip() == prompt:
                 yield call

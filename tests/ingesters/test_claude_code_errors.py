@@ -6,7 +6,20 @@ from typing import Any
 
 import orjson
 import pytest
-from claude_code_records import answer, ingest, read, says, texts, user, write
+from claude_code_records import (
+    answer,
+    attachment,
+    boundary,
+    ingest,
+    line,
+    queued,
+    read,
+    says,
+    summary,
+    texts,
+    user,
+    write,
+)
 
 from tracemill.ingesters.claude_code.ingest_session import ingest_file
 from tracemill.ingesters.ingester_classes import ClaudeCodeIngester
@@ -222,3 +235,76 @@ def test_a_session_cut_at_any_byte_gives_the_prefixes_it_still_holds(tmp_path: P
         assert prefixes(traces) == whole[: 0 if lines < 2 else 1 if lines < 4 else 2]
         whole_lines = size in ends or size - 1 in ends
         assert report.skipped["not json"] == (0 if whole_lines else 1)
+
+
+def places_in(value: Any) -> list[tuple[Any, Any]]:
+    """Every place inside a JSON value, as (container, key)."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [found for key, inner in list(items) for found in [(value, key), *places_in(inner)]]
+
+
+def session_of_every_kind() -> list[dict[str, Any]]:
+    """A session with a record of every kind that the reader looks into."""
+    usage = {
+        "input_tokens": 1,
+        "output_tokens": 2,
+        "iterations": [{"type": "message", "input_tokens": 1, "cache_read_input_tokens": 5}],
+    }
+    prompt = {"type": "prompt_snapshot", "systemPrompt": ["Be."], "tools": [{"name": "Bash", "schema": {}}]}
+    deferred = {
+        "type": "deferred_tools_record",
+        "entries": [{"name": "Grep", "input_schema": {}}],
+        "toolInputCopies": [{"id": "c", "copy": "wire"}],
+    }
+    shown = {"rendered": [{"content": "a note"}], "renderedRole": "system"}
+    agent = {"type": "agent_progress", "agentId": "a1", "message": {"role": "user"}}
+    start = ("t", "Task", {"prompt": "look", "description": "x"})
+    keeps = {"preservedMessages": {"anchorUuid": "b", "uuids": ["6"]}, "preCompactDiscoveredTools": ["Grep"]}
+    stub = {"kind": "tool-result", "toolUseId": "c", "replacement": "short"}
+    return [
+        line("attachment", "p", None, attachment=prompt),
+        line("attachment", "d", "p", attachment=deferred),
+        line("attachment", "n", "d", attachment={"type": "skill_listing", "content": "x"}, **shown),
+        attachment("h", "n", type="hook_success", hookEvent="SessionStart", stdout="{}", content="x"),
+        user("1", "h", "go"),
+        queued("enqueue", "also b"),
+        queued("remove"),
+        says("2", "1", "m1", ("c", "Bash", {"command": "ls"}), usage=usage),
+        line("progress", "g", "2", data=agent, toolUseID="t", parentToolUseID="t"),
+        answer("3", "2", "c", "a.py") | {"toolUseResult": {"agentId": "a1", "runId": "r"}},
+        {"type": "content-replacement", "sessionId": "s", "replacements": [stub]},
+        says("4", "3", "m2", start),
+        answer("5", "4", "t", [{"type": "text", "text": "agentId: a1"}]),
+        line(
+            "system", "m", "5", subtype="microcompact_boundary", microcompactMetadata={"compactedToolIds": []}
+        ),
+        says("6", "m", "m3", "done"),
+        line("system", "r", "6", subtype="informational", retractedMessageUuids=["x"]),
+        boundary("b", keeps),
+        summary("7", "b"),
+        says("8", "7", "m4", "on"),
+        {"type": "last-prompt", "leafUuid": "8", "sessionId": "s"},
+    ]
+
+
+def test_a_value_of_another_type_is_never_fatal(tmp_path: Path) -> None:
+    """Each value of a session and of a subagent's file, one at a time, is of another type."""
+    count = len(places_in(session_of_every_kind()))
+    assert count > 200
+    agent = [
+        user("s1", None, "look", isSidechain=True, agentId="a1", sessionId="other"),
+        says("s2", "s1", "n1", "seen", isSidechain=True, agentId="a1", sessionId="other"),
+    ]
+    (tmp_path / "s" / "subagents").mkdir(parents=True)
+    for junk in ([], {}, 7):
+        for at in range(count):
+            records = session_of_every_kind()
+            container, key = places_in(records)[at]
+            container[key] = junk
+            path = write(tmp_path / "s.jsonl", *records)
+            traces, report = ingest_file(path)
+            assert report.states == sum(trace.step_count for trace in traces)
+            assert report.states >= 1
+            if junk == []:
+                side = write(tmp_path / "s" / "subagents" / "agent-a1.jsonl", *agent)
+                assert ingest_file(side)[1].states == 1
