@@ -16,14 +16,16 @@ from tracemill.ingesters.claude_code.record_fields import (
 from tracemill.ingesters.format import KindSeen, Record
 
 _COMMON_KEYS = """type uuid parentUuid sessionId session_id isSidechain agentId timestamp cwd version userType
-    entrypoint gitBranch slug isMeta teamName agentName"""
+    entrypoint gitBranch slug isMeta teamName agentName sessionKind"""
 _OWN_KEYS = {
     "user": """message toolUseResult isCompactSummary isVisibleInTranscriptOnly origin permissionMode
         promptId promptSource turnOrigin turnPosition turnCompanion thinkingMetadata todos
         sourceToolUseID sourceToolAssistantUUID imagePasteIds interruptedMessageId planContent
-        toolDenialKind mcpMeta queueSkipAttachments queueTranscriptOnly""",
+        toolDenialKind mcpMeta queueSkipAttachments queueTranscriptOnly queuePriority
+        classifierMetaLines toolEndsTurn userFeedback interruptedByShutdown""",
     "assistant": """message requestId costUSD durationMs error errorDetails isApiErrorMessage effort
-        apiErrorStatus apiBlockIndex perTurnEffort advisorModel wireToolInputs wireIngestContext
+        apiErrorIsTransient apiErrorStatus apiBlockIndex perTurnEffort advisorModel wireToolInputs
+        wireIngestContext
         thinkingDurationMs serverClassifierRequest quotaLimits isAbortedMidStream attributionPlugin
         attributionSkill attributionAgent attributionMcpServer attributionMcpTool
         sourceToolAssistantUUID""",
@@ -39,6 +41,18 @@ _OWN_KEYS = {
     "last-prompt": "lastPrompt leafUuid explicit rewound",
     "content-replacement": "replacements",
 }
+_ATTACHMENT_KEYS_TEXT = """type addedBlocks addedLines addedNames addedTypes allowedTools
+    autoModeConsentFlow banner bashFirst blockingError bypass cliPrefix command commandMode condition
+    content context contextRendering data date deltaSummary description displayPath durationMs
+    echoWireToolInputs entries exitCode filename files hookEvent hookName ideName imagePasteIds
+    isInitial isMeta isNew isSubAgent itemCount lineEnd lineStart message met model names
+    needsAuthMcpServers newDate origin outputFilePath path pendingMcpServers planContent planExists
+    planFilePath processId prompt readdedNames remaining reminderFold reminderType removedNames
+    removedTypes response sentinel showConcurrencyNote skillCount skills snapshot snippet source_uuid
+    status stderr stdout steerOnly style systemPrompt text timestamp toolInputCopies toolUseID tools
+    total turnReminder used"""
+_ATTACHMENT_KEYS = frozenset(_ATTACHMENT_KEYS_TEXT.split())
+"""Keys of attachments of all kinds."""
 _COMMON = frozenset(_COMMON_KEYS.split())
 _KEYS = {kind: _COMMON | set(keys.split()) for kind, keys in _OWN_KEYS.items()}
 """Keys of the kinds that are read."""
@@ -54,7 +68,10 @@ def kinds_of_record(record: Record) -> Iterator[KindSeen]:
         if isinstance(attachment, dict):
             attachment_kind = field_text(attachment, "type")
             yield KindSeen(
-                f"{name} {attachment_kind}", attachment.keys(), is_known_attachment(attachment_kind)
+                f"{name} {attachment_kind}",
+                attachment.keys(),
+                is_known_attachment(attachment_kind),
+                _ATTACHMENT_KEYS,
             )
     elif name == "system":
         subtype = field_text(record, "subtype")

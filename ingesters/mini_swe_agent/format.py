@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
-from tracemill.ingesters.format import Format, Record, RowReader
+from tracemill.ingesters.format import Format, KindSeen, Record, RowReader
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -45,6 +45,12 @@ def _row_reader(dialect: str) -> RowReader:
     return lambda row, origin, report, _: (trace_of_mini_trajectory(row, None, origin, report),)
 
 
+def _kinds(record: Record) -> Iterator[KindSeen]:
+    from tracemill.ingesters.mini_swe_agent.vocabulary import kinds_of_run
+
+    return kinds_of_run(record)
+
+
 FORMAT = Format(
     name="mini_swe_agent",
     version=2,
@@ -54,4 +60,5 @@ FORMAT = Format(
     read=_read,
     row_reader=_row_reader,
     beside=verdict_file_paths,
+    kinds=_kinds,
 )

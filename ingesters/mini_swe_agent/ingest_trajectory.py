@@ -35,7 +35,7 @@ EXIT_MESSAGE = "exit message, shown to no model"
 LOST_ANSWER = "answer that could not be parsed, in no later prompt"
 NO_MESSAGES = "messages are not a list of messages"
 NO_STEP = "run without a step"
-_ROLE_OF = {"function_call_output": "tool", "response": "assistant"}
+ROLE_OF = {"function_call_output": "tool", "response": "assistant"}
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
@@ -121,7 +121,7 @@ def _kind(item: Any) -> str:
     """Return the role of a message of either API."""
     if not isinstance(item, dict):
         return "untyped"
-    role = item.get("role") or _ROLE_OF.get(str(item.get("type") or item.get("object")))
+    role = item.get("role") or ROLE_OF.get(str(item.get("type") or item.get("object")))
     return role if isinstance(role, str) else "untyped"
 
 

@@ -50,11 +50,11 @@ def kinds_of_record(record: Record) -> Iterator[KindSeen]:
     if history is not None:
         yield KindSeen("row", record.keys(), True)
         for event in _flat(history):
-            yield from _kinds_of_event(event)
+            yield from _kinds_of_event(event, is_event=True)
     elif isinstance(record.get("response"), dict) and ("messages" in record or "input" in record):
         yield KindSeen("completion", record.keys(), True, _LOG_KEYS)
     else:
-        yield from _kinds_of_event(record)
+        yield from _kinds_of_event(record, is_event="id" in record and "source" in record)
 
 
 def _flat(history: Iterable[Any]) -> Iterator[Record]:
@@ -63,7 +63,7 @@ def _flat(history: Iterable[Any]) -> Iterator[Record]:
         yield from (each for each in (item if isinstance(item, list) else [item]) if isinstance(each, dict))
 
 
-def _kinds_of_event(event: Record) -> Iterator[KindSeen]:
+def _kinds_of_event(event: Record, is_event: bool) -> Iterator[KindSeen]:
     """Yield the kind of an event of either version, and of V1 the tool's own kind, which is never unknown."""
     for key, known_kinds in (("action", KNOWN_ACTIONS), ("observation", KNOWN_OBSERVATIONS)):
         name = event.get(key)
@@ -85,4 +85,5 @@ def _kinds_of_event(event: Record) -> Iterator[KindSeen]:
     elif is_status_event(event):
         yield KindSeen("status", event.keys(), True)
     else:
-        yield KindSeen("", event.keys())
+        # Other files beside the events of a session are no events.
+        yield KindSeen("event" if is_event else "", event.keys(), False if is_event else None)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
-from tracemill.ingesters.format import Format, Record, RowReader
+from tracemill.ingesters.format import Format, KindSeen, Record, RowReader
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -50,6 +50,12 @@ def _row_reader(dialect: str) -> RowReader:
     return lambda row, origin, report, _: read_swe_agent_run(row, None, origin, report)
 
 
+def _kinds(record: Record) -> Iterator[KindSeen]:
+    from tracemill.ingesters.swe_agent.vocabulary import kinds_of_run
+
+    return kinds_of_run(record)
+
+
 FORMAT = Format(
     name="swe_agent",
     version=2,
@@ -59,4 +65,5 @@ FORMAT = Format(
     read=_read,
     row_reader=_row_reader,
     beside=verdict_file_paths,
+    kinds=_kinds,
 )

@@ -32,8 +32,8 @@ from tracemill.records.trace import Context, Outcome, Trace
 DIALECT = "swe_agent"
 NO_RUN = "neither trajectory nor history"
 NO_STEP = "run without a step"
-_PROMPTS = ("query", "messages")
-_TEXTS = ("action", "observation", "response", "thought")
+STEP_PROMPTS = ("query", "messages")
+STEP_TEXTS = ("action", "observation", "response", "thought")
 UNREADABLE_PART = "part of a run that is not a list"
 
 
@@ -164,11 +164,11 @@ def _unread(history: list[Any], trajectory: list[Any]) -> list[str]:
     """Return the names of parts of a run's messages and steps that are not understood."""
     steps = [step for step in trajectory if isinstance(step, dict)]
     unread = [type(step).__name__ for step in trajectory if not isinstance(step, dict)]
-    prompts = (value for step in steps for key in _PROMPTS if isinstance(value := step.get(key), list))
+    prompts = (value for step in steps for key in STEP_PROMPTS if isinstance(value := step.get(key), list))
     for listed in (history, *prompts):
         # A step without a request holds one empty message.
         unread += [name for item in listed if item != {} for name in unread_chat_message(item)]
-    return unread + [name for step in steps for key in _TEXTS for name in unread_content(step.get(key))]
+    return unread + [name for step in steps for key in STEP_TEXTS for name in unread_content(step.get(key))]
 
 
 def _count_records(history: list[Any], trajectory: list[Any], report: IngestReport) -> None:

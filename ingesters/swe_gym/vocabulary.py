@@ -7,7 +7,7 @@ from tracemill.ingesters.format import KindSeen, Record
 from tracemill.ingesters.swe_gym.response_items import ITEM_KEYS, is_response_item
 from tracemill.ingesters.swe_gym.row_messages import KNOWN_KEYS, READ_PARTS, ROLES, has_no_text
 from tracemill.ingesters.swe_gym.rows import decode_gym_row_value
-from tracemill.ingesters.swe_gym.sdk_messages import PART_KEYS, UI_KEYS, is_ui_message
+from tracemill.ingesters.swe_gym.sdk_messages import PART_KEYS, UI_KEYS, is_core_message, is_ui_message
 
 
 def kinds_of_row(row: Record) -> Iterator[KindSeen]:
@@ -28,12 +28,20 @@ def _kinds_of_message(item: Mapping[str, Any]) -> Iterator[KindSeen]:
         yield KindSeen(f"item {kind}", item.keys(), kind in ITEM_KEYS, ITEM_KEYS.get(kind))
         return
     known_keys = KNOWN_KEYS | UI_KEYS if of_ui else KNOWN_KEYS
-    keys = [key for key, value in item.items() if key in known_keys or not has_no_text(value)]
-    yield KindSeen(f"message {role if isinstance(role, str) else ''}", keys, role in ROLES, known_keys)
+    kind = f"message {role if isinstance(role, str) else ''}"
+    yield KindSeen(kind, _said(item, known_keys), role in ROLES, known_keys)
     parts = item["parts"] if of_ui else content
+    of_sdk = of_ui or is_core_message(item)
     for part in parts if isinstance(parts, list) else ():
         if isinstance(part, dict):
             recorded_kind = part.get("type")
             kind = recorded_kind if isinstance(recorded_kind, str) else ""
-            read = kind in READ_PARTS or kind in PART_KEYS or (of_ui and kind.startswith("tool-"))
-            yield KindSeen(f"part {kind}", part.keys(), read)
+            of_tool = of_ui and kind.startswith("tool-") and kind not in PART_KEYS
+            is_read = kind in READ_PARTS or kind in PART_KEYS or of_tool
+            part_keys = PART_KEYS["dynamic-tool"] if of_tool else PART_KEYS.get(kind) if of_sdk else None
+            yield KindSeen(f"part {kind}", _said(part, part_keys or frozenset()), is_read, part_keys)
+
+
+def _said(item: Mapping[str, Any], known: frozenset[str]) -> list[str]:
+    """Return the keys of an item without unknown ones that say nothing, as empty columns of a table do."""
+    return [key for key, value in item.items() if key in known or not has_no_text(value)]

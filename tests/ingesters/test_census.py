@@ -24,7 +24,7 @@ def session() -> list[Any]:
     return [
         user("1", None, PRIVATE),
         attachment("2", "1", type="skill_listing", content=PRIVATE),
-        attachment("3", "2", type="hologram", content=PRIVATE) | NEW,
+        attachment("3", "2", type="hologram", content=PRIVATE, aura=PRIVATE) | NEW,
         attachment("3b", "3", type=PRIVATE) | NEW,
         says("4", "3b", "m1", "hi", {"type": "telepathy", "what": PRIVATE}) | NEW | {"novelKey": PRIVATE},
         line("dream", "5", "4") | NEW,
@@ -52,7 +52,7 @@ def test_kinds_and_keys_are_counted_by_version(tmp_path: Path) -> None:
         "dream": 1,
         "system sleepwalk": 1,
     }
-    assert new.unknown_keys == {"assistant: novelKey": 1}
+    assert new.unknown_keys == {"assistant: novelKey": 1, "attachment hologram: aura": 1}
     assert old.keys["user"]["message"] == 2
     assert census.found["swe_gym", "no version"].unknown_keys == {"message user: parts": 1}
     assert census.unread == {"of no known format": 1}
@@ -134,9 +134,7 @@ def test_events_of_openhands_are_counted_wherever_they_lie_and_known_by_the_read
     assert found.unknown_keys == {"observation mcp: novel_key": 1, "ActionEvent: aura": 1}
     assert PRIVATE not in json.dumps(census.to_json())
 
-    named: Counter[str] = Counter()
-    for source in discover([tmp_path]):
-        named += ingest_source(source)[1].unknown
+    named = named_by_ingest(tmp_path)
     assert named == {"action teleport": 1, "observation echo": 1, "event DreamEvent": 1}
 
 
@@ -148,17 +146,98 @@ def test_items_and_parts_of_rows_are_known_by_what_is_read(tmp_path: Path) -> No
         "state": "output-available",
         "input": {},
         "output": PRIVATE,
+        "glow": PRIVATE,
+        "shade": None,
     }
     parts = [{"type": "step-start"}, tool, {"type": "data-weather", "data": PRIVATE}]
     asked = {"role": "user", "content": PRIVATE}
+    calls = {"type": "tool-call", "toolCallId": "1", "toolName": "r", "input": {}, "haze": PRIVATE}
     rows = [
         {"messages": [asked, call, {"type": "web_search_call", "id": "w"}]},
         {"messages": [asked, {"id": "m", "role": "assistant", "parts": parts}]},
+        {"messages": [asked, {"role": "assistant", "content": [calls]}]},
     ]
     found = take_census([write(tmp_path / "rows.jsonl", *rows)]).found["swe_gym", "no version"]
     assert found.unknown_kinds == {"item web_search_call": 1, "part data-weather": 1}
-    assert found.unknown_keys == {"item function_call: aura": 1}
+    assert found.unknown_keys == {
+        "item function_call: aura": 1,
+        "part tool-read: glow": 1,
+        "part tool-call: haze": 1,
+    }
     assert (found.kinds["part tool-read"], found.kinds["part step-start"]) == (1, 1)
+
+
+def named_by_ingest(tmp_path: Path) -> Counter[str]:
+    """What ingest names as unknown of all sources in a folder."""
+    named: Counter[str] = Counter()
+    for source in discover([tmp_path]):
+        named += ingest_source(source)[1].unknown
+    return named
+
+
+def test_runs_of_swe_agent_are_known_by_what_is_read(tmp_path: Path) -> None:
+    step = {"action": "ls", "observation": "a.py", "response": "I look.", "thought": "", "state": "{}"}
+    asked = {"role": "user", "content": PRIVATE, "agent": "main"}
+    acts = {"role": "assistant", "content": "I look.", "agent": "main", "action": "ls"}
+    history = [asked, acts, {"role": "user", "content": "a.py", "agent": "main", "aura": PRIVATE}]
+    whole = {"trajectory": [step | {"glow": PRIVATE}], "history": history, "info": {}}
+    odd = [
+        {"role": "seer", "content": PRIVATE},
+        acts,
+        asked | {"content": [{"type": "hologram", "x": PRIVATE}]},
+    ]
+    more = {"trajectory": [step | {"query": [{"role": "oracle", "content": PRIVATE}]}], "history": odd}
+    (tmp_path / "a.traj").write_text(json.dumps(whole))
+    (tmp_path / "b.traj").write_text(json.dumps({"attempts": [more, 5]} | more))
+    census = take_census([tmp_path])
+    found = census.found["swe_agent", "no version"]
+    assert (found.files, found.records, found.kinds["step"], found.kinds["message user"]) == (2, 2, 2, 3)
+    assert found.unknown_kinds == {
+        "message role.seer": 1,
+        "message role.oracle": 1,
+        "message hologram": 1,
+        "run int": 1,
+    }
+    assert found.unknown_keys == {"step: glow": 1, "message user: aura": 1}
+    assert PRIVATE not in json.dumps(census.to_json())
+    named = named_by_ingest(tmp_path)
+    assert named == {name: 1 for name in found.unknown_kinds if name != "run int"}
+
+
+def test_runs_of_mini_swe_agent_are_known_by_what_is_read(tmp_path: Path) -> None:
+    text = "```mswea_bash_command\nls\n```"
+    asked = {"role": "user", "content": PRIVATE}
+    acts = {"role": "assistant", "content": text, "extra": {"response": {}, "glow": PRIVATE}}
+    result = {"role": "user", "content": "a.py", "extra": {"returncode": 0}, "aura": PRIVATE}
+    answer = {"object": "response", "output": [{"type": "hologram", "x": PRIVATE}]}
+    done = {"role": "exit", "content": PRIVATE, "extra": {"exit_status": "Submitted"}}
+    head = {"trajectory_format": "mini-swe-agent-1.1", "info": {"exit_status": "Submitted"}}
+    runs = {
+        "a": [asked, acts, result, done],
+        "b": [asked, answer],
+        "c": [{"role": "seer", "content": "x"}, acts],
+    }
+    for name, messages in runs.items():
+        (tmp_path / f"{name}.traj.json").write_text(json.dumps(head | {"messages": messages}))
+    census = take_census([tmp_path])
+    found = census.found["mini_swe_agent", "no version"]
+    assert (found.files, found.kinds["message exit"], found.kinds["item response"]) == (3, 1, 1)
+    assert found.unknown_kinds == {"message item.hologram": 1, "message role.seer": 1}
+    assert found.unknown_keys == {"extra: glow": 2, "message user: aura": 1}
+    assert PRIVATE not in json.dumps(census.to_json())
+    assert named_by_ingest(tmp_path) == found.unknown_kinds
+
+
+def test_an_event_of_no_kind_is_unknown_and_a_file_beside_events_is_not(tmp_path: Path) -> None:
+    folder = tmp_path / "talk"
+    (folder / "events").mkdir(parents=True)
+    (folder / "base_state.json").write_text('{"agent": {}, "persistence_dir": "x"}')
+    event = {"id": "a", "source": "user", "kind": "MessageEvent", "llm_message": {"role": "user"}}
+    (folder / "events" / "event-00000-a.json").write_text(json.dumps(event))
+    (folder / "events" / "event-00001-b.json").write_text('{"id": "b", "source": "agent", "mood": 1}')
+    found = take_census([tmp_path]).found["openhands", "no version"]
+    assert found.unknown_kinds == {"event": 1}
+    assert found.records == 3
 
 
 def test_what_is_not_read_is_named_with_the_reason_that_ingest_gives(
