@@ -37,6 +37,11 @@ NEAR = {
         "ingesters/test_claude_code_pins.py",
         "ingesters/test_claude_code_contexts.py",
         "ingesters/test_claude_code_check.py",
+        "ingesters/test_claude_code_recorded_prompt.py",
+    ),
+    "ingesters/claude_code/prompt_queue.py": (
+        "ingesters/test_claude_code_shown.py",
+        "ingesters/test_claude_code_pins.py",
     ),
     "normalize/operators/pair_operators.py": ("normalize/test_bounds.py",),
     "agreement/voting/vote.py": ("agreement/test_vote.py",),
