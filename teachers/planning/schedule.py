@@ -4,8 +4,8 @@ A strand is a run of steps whose prompts each extend the one before. Along a str
 chain with one unanswered question at a time, so that each prompt reads the one before from the provider's
 cache. The cheapest teacher runs some steps ahead; the others follow, and only to undecided steps. Begun
 strands come before new ones, so that caches stay warm and what was paid for becomes a label; among either,
-the longest path goes first. Where money is short, strands go in their order, and no more are begun than it is
-expected to last for.
+the longest path goes first. Where money is short, strands go in their order, no more are begun than it is
+expected to last for, and where answers turn out dearer, the later ones wait until the earlier are finished.
 """
 
 import heapq
@@ -17,7 +17,11 @@ from tracemill.teachers.planning.strand_state import OutgoingCall, StepWork, Str
 from tracemill.teachers.planning.throughput import Pace
 
 _PRIOR_CALLS = 10
-"""Weight, in calls at their expected cost, of the prior on actual over expected cost."""
+_PRIOR_TIMES = 6.0
+"""Prior on actual over expected cost, and its weight in calls at their expected cost.
+
+It is high: while costs are unknown, few strands are begun, and what is begun must be paid for.
+"""
 _MARGIN = 1.25
 """Ratio of money left to the expected cost of begun strands that another strand needs."""
 AT_CAP, AT_DAY_CAP = "at the cap of the run", "at the cap of the day"
@@ -103,9 +107,11 @@ class Schedule:
         self._budget = budget
         self._limits = limits
         self._place = {id(strand): number for number, strand in enumerate(self._strands)}
-        self._committed: dict[OutgoingCall, int] = {}
-        self._committed_nanousd = 0
+        self._committed: dict[OutgoingCall, tuple[int, int]] = {}
+        self._committed_nanousd: dict[int, int] = {}
         self._finished_nanousd = 0
+        costs = budget.expected.values() if budget is not None else ()
+        self._prior_nanousd = _PRIOR_CALLS * sum(costs) // max(len(costs), 1) or 1
 
     @property
     def out(self) -> int:
@@ -135,8 +141,9 @@ class Schedule:
     def _begin(self, strand: Strand) -> None:
         strand.begun = True
         if self._budget is not None:
-            self._committed |= {call: self._budget.expected[call] for call in strand.calls()}
-            self._committed_nanousd = sum(self._committed.values())
+            place, costs = self._place[id(strand)], {c: self._budget.expected[c] for c in strand.calls()}
+            self._committed |= {call: (place, cost) for call, cost in costs.items()}
+            self._committed_nanousd[place] = sum(costs.values())
 
     def _is_affordable(self, strand: Strand) -> bool:
         """Return whether the money lasts for the begun strands and this one, at the costs so far."""
@@ -144,13 +151,33 @@ class Schedule:
         if budget is None:
             return True
         cost = sum(budget.expected[call] for call in strand.calls())
-        prior = _PRIOR_CALLS * (cost // max(sum(1 for _ in strand.calls()), 1)) or 1
-        times = (budget.spent_nanousd() + prior) / (self._finished_nanousd + prior)
-        return _MARGIN * (self._committed_nanousd + cost) * times <= budget.left_nanousd()
+        return self._lasts_for(_MARGIN * (sum(self._committed_nanousd.values()) + cost), budget)
+
+    def _comes_in_turn(self, strand: Strand) -> bool:
+        """Return whether the money lasts for a begun strand and all before it, at the costs so far.
+
+        It always does for the first one, so that what was begun is finished in order.
+        """
+        if self._budget is None or not self._sent:
+            return True
+        place = self._place[id(strand)]
+        before = [cost for other, cost in self._committed_nanousd.items() if other < place]
+        own = self._committed_nanousd.get(place, 0)
+        return not any(before) or self._lasts_for(sum(before) + own, self._budget)
+
+    def _lasts_for(self, expected_nanousd: float, budget: ScarceBudget) -> bool:
+        """Return whether the money left lasts for calls of an expected cost, by those that are finished."""
+        times = (budget.spent_nanousd() + _PRIOR_TIMES * self._prior_nanousd) / (
+            self._finished_nanousd + self._prior_nanousd
+        )
+        return expected_nanousd * times <= budget.left_nanousd()
 
     def _uncommit(self, call: OutgoingCall) -> int:
-        committed = self._committed.pop(call, 0)
-        self._committed_nanousd -= committed
+        place, committed = self._committed.pop(call, (0, 0))
+        if committed:
+            self._committed_nanousd[place] -= committed
+            if not self._committed_nanousd[place]:
+                del self._committed_nanousd[place]
         return committed
 
     def done(self, call: OutgoingCall, now: float, answered: bool = True) -> None:
@@ -188,7 +215,7 @@ class Schedule:
 
     def _pop(self, now: float) -> OutgoingCall | None:
         """Return the most urgent question that may go; None where none is ready."""
-        while self._ready:
+        while self._ready and self._comes_in_turn(self._ready[0][2].strand):
             _, _, chain, index, first = heapq.heappop(self._ready)
             step = chain.strand.steps[index]
             if first:

@@ -331,6 +331,7 @@ def test_a_prompt_that_only_the_queue_holds_is_shown_where_it_left_it(tmp_path: 
         ([queued("enqueue", "<task-notification>x"), queued("enqueue", "one"), queued("remove")], ["one"]),
         ([queued("enqueue", "<task-notification>x"), queued("remove")], ["<task-notification>x"]),
         ([queued("enqueue", "one"), queued("enqueue", "two"), queued("remove", "two")], ["two"]),
+        ([queued("enqueue", "two"), queued("enqueue", "one"), queued("remove", "one")], ["one"]),
         ([queued("enqueue", "one"), queued("remove", "one", reason="absorbed_mid_turn")], ["one"]),
         ([queued("enqueue", "one"), queued("remove", "one", reason="cancelled_by_user")], []),
         ([queued("remove"), queued("dequeue"), queued("enqueue"), queued("remove"), queued("?")], []),
@@ -511,7 +512,8 @@ def test_a_prompt_of_which_the_queue_does_not_say_when_it_left_loses_what_stands
 def test_no_guess_is_left_where_what_waited_went_to_the_model_together(
     tmp_path: Path, waits: dict[str, Any]
 ) -> None:
-    both = [waits, queued("enqueue", "also b"), queued("remove"), queued("remove")]
+    note = user("3b", "3", "a note", isMeta=True, version="2.1.47")
+    both = [waits, queued("enqueue", "also b"), queued("remove"), note, queued("remove")]
     traces, report = ingest(tmp_path, *background("2.1.47", *both))
     assert known(traces[0]) == ["complete"] * 2
     assert GUESS not in report.flags

@@ -32,7 +32,8 @@ async def test_what_is_bought_overlaps_at_8_64_and_256_in_flight(tmp_path: Path,
     finished: dict[int, float] = {}
     for width in WIDTHS:
         settings = ReplaySettings(concurrency=width)
-        with running(StubSettings(latency_s=0.02, latency_spread=0.8)) as server:
+        # Another seed answers in another order.
+        with running(StubSettings(latency_s=0.02, latency_spread=1.0, seed=width)) as server:
             place = tmp_path / f"{width}.db"
             result, spent = await run(server.url, place, questions, cap_nanousd=cap, settings=settings)
             assert server.stats()["charged_nanousd"] == spent.settled_nanousd <= cap

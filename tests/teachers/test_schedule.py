@@ -15,10 +15,12 @@ from tracemill.agreement.voting.early_stop import Stop, StopDecision, early_stop
 from tracemill.agreement.voting.labels import ValidVote
 from tracemill.agreement.voting.policy import Policy
 from tracemill.teachers.planning.schedule import (
+    AT_CAP,
     DEADLINE,
     FULL,
     NOT_NEEDED,
     PairLimits,
+    ScarceBudget,
     Schedule,
     ScheduleRules,
 )
@@ -316,6 +318,75 @@ def test_a_step_that_waits_for_a_teacher_who_is_held_up_before_it_does_not_stop_
     schedule = play.run([("s0", steps)], ScheduleRules(None, None, 1))
     assert len(play.sent) == 3
     assert not schedule.dropped
+
+
+@dataclass
+class Purchase:
+    """What a scarce budget buys of 60 strands of 10 steps, answered in an order drawn from `seed`.
+
+    An answer costs `times` what is expected of it, and more or less by a factor of its own.
+    """
+
+    width: int
+    seed: int
+    times: float
+    spread: float
+    spent: int = 0
+    bought: set[OutgoingCall] = field(default_factory=set)
+
+    def cost_of(self, call: OutgoingCall) -> tuple[int, int]:
+        """The expected and the actual cost of a call."""
+        expected = 100 * (TEACHERS.index(call.teacher) + 1) + 10 * int(call.step_id.split(":")[1])
+        return expected, int(expected * self.times * random.Random(str(call)).lognormvariate(0, self.spread))
+
+    def run(self, share: float) -> "Purchase":
+        works = strands([10] * 60, teachers=4)
+        calls = [
+            OutgoingCall(step.step_id, t, 0) for _, steps in works for step in steps for t in step.wanted
+        ]
+        cap = int(sum(self.cost_of(call)[1] for call in calls) * share)
+        expected = {call: self.cost_of(call)[0] for call in calls}
+        budget = ScarceBudget(expected, lambda: cap - self.spent, lambda: self.spent)
+        rules = ScheduleRules(None, width=self.width)
+        pace = Pace(dict.fromkeys(TEACHERS, 300.0))
+        schedule = Schedule(
+            works, TEACHERS, rules, lambda _, waiting: StopDecision("", len(waiting)), pace, budget=budget
+        )
+        rng = random.Random(self.seed)
+        flying: list[tuple[float, OutgoingCall]] = []
+        now = 0.0
+        while True:
+            for call in schedule.next(now, self.width - len(flying)):
+                heapq.heappush(flying, (now + rng.lognormvariate(0, 1), call))
+            if not flying:
+                return self
+            now, call = heapq.heappop(flying)
+            cost = self.cost_of(call)[1]
+            if self.spent + cost > cap:
+                schedule.done(call, now, answered=False)
+                schedule.end(AT_CAP, now, call.step_id.split(":")[0], call.teacher)
+            else:
+                self.spent += cost
+                self.bought.add(call)
+                schedule.done(call, now)
+
+    def finished(self) -> float:
+        """The share of the begun strands of which all is bought."""
+        of_strand = defaultdict[str, int](int)
+        for call in self.bought:
+            of_strand[call.step_id.split(":")[0]] += 1
+        return list(of_strand.values()).count(40) / len(of_strand)
+
+
+@pytest.mark.parametrize("times", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("spread", [0.3, 1.0])
+def test_what_a_cap_buys_depends_on_no_width_no_order_of_answers_and_no_wrong_expectation(
+    times: float, spread: float
+) -> None:
+    plays = [Purchase(width, seed, times, spread).run(share=0.3) for width in (8, 64, 256) for seed in (1, 2)]
+    overlaps = [len(a.bought & b.bought) / len(a.bought | b.bought) for a in plays for b in plays]
+    assert min(overlaps) >= 0.9
+    assert min(play.finished() for play in plays) >= 0.65
 
 
 def test_after_the_deadline_nothing_goes_out_and_what_is_left_has_its_reason() -> None:
