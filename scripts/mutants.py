@@ -33,6 +33,7 @@ NEAR = {
         "teachers/test_ledger.py",
         "teachers/test_reservation_queue.py",
     ),
+    "teachers/planning/schedule.py": ("teachers/test_schedule.py",),
     "ingesters/claude_code/draft_contexts.py": (
         "ingesters/test_claude_code_pins.py",
         "ingesters/test_claude_code_contexts.py",

@@ -378,8 +378,7 @@ class Purchase:
         return list(of_strand.values()).count(40) / len(of_strand)
 
 
-@pytest.mark.parametrize("times", [0.5, 1.0, 2.0, 4.0])
-@pytest.mark.parametrize("spread", [0.3, 1.0])
+@pytest.mark.parametrize(("times", "spread"), [(0.5, 1.0), (1.0, 1.0), (2.0, 0.3), (4.0, 1.0)])
 def test_what_a_cap_buys_depends_on_no_width_no_order_of_answers_and_no_wrong_expectation(
     times: float, spread: float
 ) -> None:
