@@ -53,6 +53,13 @@ _ATTACHMENT_KEYS_TEXT = """type addedBlocks addedLines addedNames addedTypes all
     total turnReminder used"""
 _ATTACHMENT_KEYS = frozenset(_ATTACHMENT_KEYS_TEXT.split())
 """Keys of attachments of all kinds."""
+_MESSAGE_KEYS_TEXT = """role content model id type stop_reason stop_sequence stop_details usage
+    diagnostics container context_management error"""
+_MESSAGE_KEYS = frozenset(_MESSAGE_KEYS_TEXT.split())
+_BLOCK_KEYS_TEXT = """type id name input caller server_name tool_use_id content is_error text thinking
+    signature data source title context citations cache_control"""
+_BLOCK_KEYS = frozenset(_BLOCK_KEYS_TEXT.split())
+"""Keys of blocks of all kinds."""
 _COMMON = frozenset(_COMMON_KEYS.split())
 _KEYS = {kind: _COMMON | set(keys.split()) for kind, keys in _OWN_KEYS.items()}
 """Keys of the kinds that are read."""
@@ -84,7 +91,9 @@ def kinds_of_record(record: Record) -> Iterator[KindSeen]:
 
 
 def _blocks(name: str, message: Any) -> Iterator[KindSeen]:
-    """Yield the kinds of a message's blocks, and the names of parts that the reader does not understand."""
+    """Yield the kinds of a message and its blocks, and of parts that the reader does not understand."""
+    if isinstance(message, dict):
+        yield KindSeen("message", message.keys(), True, _MESSAGE_KEYS)
     content = message.get("content") if isinstance(message, dict) else message
     parsed = (
         parse_assistant_blocks(content) if name == "assistant" else parse_user_blocks(content, {}, "", None)
@@ -93,6 +102,6 @@ def _blocks(name: str, message: Any) -> Iterator[KindSeen]:
     for block in field_objects(content):
         kind = field_text(block, "type")
         if kind not in unread:
-            yield KindSeen(f"block {kind}", (), True)
+            yield KindSeen(f"block {kind}", block.keys(), True, _BLOCK_KEYS)
     for name in unread:
         yield KindSeen(f"block {name}", (), False)

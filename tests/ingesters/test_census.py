@@ -43,7 +43,7 @@ def test_kinds_and_keys_are_counted_by_version(tmp_path: Path) -> None:
     census = take_census([tmp_path / "in"])
     old, new = census.found["claude_code", "2.1.33"], census.found["claude_code", "2.1.999"]
     assert (old.files, old.records, new.files, new.records) == (2, 4, 1, 6)
-    assert old.kinds == {"user": 2, "attachment": 2, "attachment skill_listing": 2}
+    assert old.kinds == {"user": 2, "message": 2, "attachment": 2, "attachment skill_listing": 2}
     assert (old.unknown_kinds, old.unknown_keys) == ({}, {})
     assert new.unknown_kinds == {
         "attachment hologram": 1,
@@ -59,6 +59,17 @@ def test_kinds_and_keys_are_counted_by_version(tmp_path: Path) -> None:
     assert PRIVATE not in json.dumps(census.to_json())
 
 
+def test_keys_of_messages_and_their_blocks_are_known_by_name(tmp_path: Path) -> None:
+    call = {"type": "tool_use", "id": "c", "name": "Bash", "input": {"free": 1}, "aura": PRIVATE}
+    said = says("2", "1", "m1", call, usage={"free": 1})
+    said["message"] |= {"glow": PRIVATE}
+    census = take_census([write(tmp_path / "a.jsonl", user("1", None, "go"), said)])
+    found = census.found["claude_code", "2.1.33"]
+    assert found.unknown_keys == {"message: glow": 1, "block tool_use: aura": 1}
+    assert (found.kinds["message"], found.kinds["block tool_use"], found.unknown_kinds) == (2, 1, {})
+    assert PRIVATE not in json.dumps(census.to_json())
+
+
 def test_versions_are_listed_by_their_numbers(tmp_path: Path) -> None:
     for version in ("2.1.109", "2.1.12", "2.0.9"):
         write(tmp_path / f"{version}.jsonl", user("1", None, "hi") | {"version": version})
@@ -70,7 +81,7 @@ def test_the_command_prints_what_is_unknown(tmp_path: Path, capsys: pytest.Captu
     path = write(tmp_path / "a.jsonl", *session())
     app(["formats", "census", str(path)], standalone_mode=False)
     said = capsys.readouterr().out
-    assert said.splitlines()[0] == "claude_code 2.1.33  1 file, 2 records, 3 kinds"
+    assert said.splitlines()[0] == "claude_code 2.1.33  1 file, 2 records, 4 kinds"
     assert "  unknown kinds  1  attachment hologram" in said.splitlines()
     assert "  unknown keys   1  assistant: novelKey" in said.splitlines()
     assert "hunter2" not in said
