@@ -38,12 +38,15 @@ def fit(path: Path) -> float | None:
     noted = [trace.notes.get("prefix_tokens_r_permille") for trace in traces]
     known = [r / 1000 for r in noted if r is not None]
     states = [state for trace in traces for state in trace.states()]
-    lost = sum(state.fidelity.context != "complete" for state in states)
+    lost, near = (sum(state.fidelity.context == kind for state in states) for kind in ("lost", "approximate"))
     r = min(known, default=None)
     figure = "    -" if r is None else f"{r:5.3f}"
     why = {reason: n for reason, n in report.flags.items() if "record" in reason or "missing" in reason}
     mark = " *" if r is not None and r < MIN_CORRELATION else "  "
-    print(f"{figure}{mark} {len(states):5} steps {lost:5} lost  {path.name:44.44}", why or "")
+    print(
+        f"{figure}{mark} {len(states):5} steps {lost:5} lost {near:5} approximate  {path.name:44.44}",
+        why or "",
+    )
     return r
 
 

@@ -458,6 +458,7 @@ def test_a_chain_is_cut_where_time_is_worth_a_prefix_written_again(
     assert found == expected
 
 
+@settings(deadline=None)
 @given(st.integers(0, 300), st.floats(1, 5000), st.floats(0, 1))
 def test_cuts_are_in_order_and_segments_are_not_crumbs(steps: int, target_s: float, max_extra: float) -> None:
     found = find_segment_cuts(growing(steps), [CHEAP], 600, ChainCutRule(target_s, 8.0, max_extra))
