@@ -87,6 +87,7 @@ class PromptQueue:
             self._waiting.append(_QueuedPrompt(order, field_text(record, "content").strip()))
         elif operation == "popAll":
             self._waiting.clear()
+            self._guess = None
         elif operation == "dequeue":
             self._sent = min(self._waiting, key=_dequeue_order, default=_QueuedPrompt(order, ""))
             if self._sent.text:

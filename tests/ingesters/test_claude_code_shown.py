@@ -519,6 +519,23 @@ def test_no_guess_is_left_where_what_waited_went_to_the_model_together(
     assert GUESS not in report.flags
 
 
+def test_a_guess_ends_where_what_waited_went_back_to_the_user(tmp_path: Path) -> None:
+    waiting = [queued("enqueue", NOTICE), queued("enqueue", "also b"), queued("remove"), queued("popAll")]
+    traces, report = ingest(
+        tmp_path,
+        *background("2.1.47", *waiting),
+        boundary("b", {}, version="2.1.47"),
+        summary("5", "b"),
+        says("6", "5", "m3", ("c2", "Bash"), version="2.1.47"),
+        queued("enqueue", "be quick"),
+        queued("remove"),
+        answer("7", "6", "c2", "out"),
+        says("8", "7", "m4", "and on", version="2.1.47"),
+    )
+    assert known(traces[0]) == ["complete", "lost", "complete", "complete"]
+    assert report.flags[GUESS] == 1
+
+
 def test_no_guess_is_left_where_a_record_holds_the_prompt(tmp_path: Path) -> None:
     told = attachment("3q", "3", type="queued_command", prompt="be quick", commandMode="prompt")
     waiting = [queued("enqueue", NOTICE), queued("enqueue", "be quick"), queued("remove")]
