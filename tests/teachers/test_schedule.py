@@ -332,6 +332,7 @@ class Purchase:
     times: float
     spread: float
     spent: int = 0
+    took_s: float = 0.0
     bought: set[OutgoingCall] = field(default_factory=set)
 
     def cost_of(self, call: OutgoingCall) -> tuple[int, int]:
@@ -359,6 +360,7 @@ class Purchase:
             for call in schedule.next(now, self.width - len(flying)):
                 heapq.heappush(flying, (now + rng.lognormvariate(0, 1), call))
             if not flying:
+                self.took_s = now
                 return self
             now, call = heapq.heappop(flying)
             cost = self.cost_of(call)[1]
@@ -386,6 +388,7 @@ def test_what_a_cap_buys_depends_on_no_width_no_order_of_answers_and_no_wrong_ex
     overlaps = [len(a.bought & b.bought) / len(a.bought | b.bought) for a in plays for b in plays]
     assert min(overlaps) >= 0.9
     assert min(play.finished() for play in plays) >= 0.65
+    assert max(play.took_s for play in plays[2:]) < 0.8 * min(play.took_s for play in plays[:2])
 
 
 def test_after_the_deadline_nothing_goes_out_and_what_is_left_has_its_reason() -> None:
