@@ -1,104 +1,21 @@
 # ruff: noqa: E501 (patterns)
-"""Detect personal data after a label: personal numbers, birth dates, addresses, places, authors."""
+"""Detect personal data by the words around it: addresses, pairs of coordinates, authors, telephones."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from tracemill.privacy.core.number_forms import FILLER, LATIN_LABELS, is_number_valid
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
+from tracemill.privacy.core.table_columns import PERSON_LABEL
 from tracemill.privacy.core.word_lists import NO_PERSONS
 
-_FILLERS = (
-    r"(?:card|number|num|no|nr|nummer|numero|n\xfamero|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|my|his|her"
-    r"|cliente?|customer|holder|user|coordinates?|position|location)"
-)
-TAGS = r"(?:[ \t]{0,2}</?[a-z]\w{0,10}[^<>\n]{0,40}>){0,3}"
-"""The pattern of HTML tags between a label and its value."""
-_BETWEEN = rf"[\"'`]?(?:[ \t_.:=(/#-]{{1,4}}{_FILLERS}(?![A-Za-z]))*{TAGS}[ \t.:=(#\xba\xb0/)>|*-]{{0,4}}[\"'`]?[ \t]{{0,4}}[:=*]{{0,3}}[ \t]{{0,4}}[\"'`(\[]{{0,2}}"
-_END = r"(?![\w-]|\.\d)"
-
-
-def _digits(value: str) -> list[int]:
-    return [int(c) for c in value if c.isdigit()]
-
-
-def _weighed(digits: list[int], weights: range | tuple[int, ...]) -> int:
-    return sum(a * b for a, b in zip(digits, weights, strict=False))
-
-
-def _is_cpf(value: str) -> bool:
-    """Check the two check digits of a Brazilian CPF (weights 10 to 2 and 11 to 2, modulo 11)."""
-    digits = _digits(value)
-    first, second = (-_weighed(digits, range(n, 1, -1)) % 11 % 10 for n in (10, 11))
-    return len(set(digits)) > 1 and digits[9:] == [first, second]
-
-
-def _is_pesel(value: str) -> bool:
-    """Check the check digit of a Polish PESEL (weights 1, 3, 7, 9, modulo 10)."""
-    digits = _digits(value)
-    return len(set(digits)) > 2 and _weighed(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
-
-
-def _is_dni(value: str) -> bool:
-    """Check the letter of a Spanish DNI (its number modulo 23)."""
-    number = value[:-1].upper().replace("-", "").replace(".", "")
-    number = str("XYZ".index(number[0])) + number[1:] if number[0] in "XYZ" else number
-    return "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == value[-1].upper()
-
-
-def _compose(a: int, b: int) -> int:
-    """Multiply in the dihedral group of ten elements: 0 to 4 turn, 5 to 9 turn and mirror."""
-    if a < 5:
-        return (a + b) % 5 if b < 5 else 5 + (a + b) % 5
-    return 5 + (a - b) % 5 if b < 5 else (a - b) % 5
-
-
-def _is_aadhaar(value: str) -> bool:
-    """Check Verhoeff's check digit (Verhoeff, Error Detecting Decimal Codes, 1969)."""
-    check, step = 0, (1, 5, 7, 6, 2, 8, 3, 0, 9, 4)
-    for at, digit in enumerate(reversed(_digits(value))):
-        for _ in range(at % 8):
-            digit = step[digit]
-        check = _compose(check, digit)
-    return check == 0
-
-
-def _is_resident(value: str) -> bool:
-    """Check the check digit of a Chinese resident number (ISO 7064, modulo 11-2)."""
-    total = sum(int(c) * 2 ** (17 - at) for at, c in enumerate(value[:17]))
-    return "10X98765432"[total % 11] == value[17].upper()
-
-
-def _is_passport(value: str) -> bool:
-    return sum(map(str.isdigit, value)) >= (2 if len(value) == 9 else 5) and len(set(value)) > 3
-
-
-def _any(_: str) -> bool:
-    return True
-
-
-# Type, labels in small letters, form and check of a number.
-_NUMBERS: tuple[tuple[str, str, str, Callable[[str], bool]], ...] = (
-    ("NATIONAL_ID", "cpf", r"\d{3}\.?\d{3}\.?\d{3}-?\d{2}", _is_cpf),
-    ("NATIONAL_ID", "pesel", r"\d{11}", _is_pesel),
-    ("NATIONAL_ID", "nino|national insurance|national_insurance|nationalinsurance|ni no|ni number|ni_number|ni num|ni nr", r"(?-i:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D])", _any),
-    ("NATIONAL_ID", "dni|nie|nif|identidad", r"(?:[XYZ]-?\d{7}|\d{2}\.?\d{3}\.?\d{3})-?[A-Z]", _is_dni),
-    ("NATIONAL_ID", "pan", r"(?-i:[A-Z]{3}[ABCFGHJLPTK][A-Z]\d{4}[A-Z])", _any),
-    ("NATIONAL_ID", "aadhaar|aadhar|uidai", r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}", _is_aadhaar),
-    ("NATIONAL_ID", "codice fiscale|codice_fiscale|codicefiscale", r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]", _any),
-    ("NATIONAL_ID", "resident id|resident_id|id card|id_card|idcard", r"\d{6}(?:19|20)\d{9}[\dXx]", _is_resident),
-    ("SSN", "ssn|social security|social_security", r"(?!000|666|9)\d{3}(?!00)\d\d(?!0000)\d{4}", _any),
-    ("PASSPORT", "passport|reisepass|ausweis|passeport|pasaporte|passaporte|paszport", r"(?-i:[A-Z]{0,2}\d[A-Z0-9]{5,8}|[A-Z][A-Z0-9]{6,8})", _is_passport),
-    ("BIRTH_DATE",
-     "date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|naissance|nacimiento|nascimento|nascita",
-     r"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|(?:[0-3]?\d)[-/.](?:[0-3]?\d)[-/.](?:19|20)\d\d|[0-3]?\d\.? (?:jan|feb|mar|m\xe4r|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-z]{0,7}\.?,? (?:19|20)\d\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,7}\.? [0-3]?\d,? (?:19|20)\d\d)",
-     _any),
-    ("LOCATION", "latitude|longitude|lat|lng|lon|long", r"-?\d{1,3}\.\d{4,12}", _any),
-)  # fmt: skip
+_BETWEEN = rf"[\"'`]?(?:[ \t_.:=(/#-]{{1,4}}{FILLER}(?![A-Za-z]))*[ \t.:=(#\xba\xb0/)>|*-]{{0,4}}[\"'`]?[ \t]{{0,4}}[:=*]{{0,3}}[ \t]{{0,4}}[\"'`(\[]{{0,2}}"
+_NAME_REACH = 120  # characters of a name behind the end of its probe
 _ALONE = re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-]|\.\d)")
 _GPS_WORD = r"(?:gps|geo|coord(?:inate)?s?|latlng|lat[,_/ ]{1,2}l(?:ng|on|ong)|position|located at)"
 _GPS = re.compile(
-    rf"(?i){_GPS_WORD}{_BETWEEN}(?P<v>-?\d{{1,2}}\.\d{{3,12}})[\"'`]?\s{{0,2}},\s{{0,2}}[\"'`]?(?P<w>-?\d{{1,3}}\.\d{{3,12}})(?!\w)"
+    rf"(?i){_GPS_WORD}{_BETWEEN}(?P<v>-?\d{{1,3}}\.\d{{3,12}})[\"'`]?\s{{0,2}},\s{{0,2}}[\"'`]?(?P<w>-?\d{{1,3}}\.\d{{3,12}})(?!\w)"
 )
 STREET = (
     r"(?:\d{1,5}[A-Za-z]? (?:[A-Z\xc0-\xde][\w'.-]{1,24} ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Dr|Boulevard|Blvd|Way|Court|Ct|Place|Pl|Square|Sq|Terrace|Close|Crescent|Highway|Hwy|Parkway|Pkwy|Gardens|Row|Hill)\b\.?"
@@ -139,9 +56,18 @@ _PEOPLE: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
     ((b"author", b"maintainer", b"contact_name"),
      r"(?i:author|maintainer|contact_name)(?:__)?\s*=\s*[bfru]{0,2}[\"']",
      rf"(?i:author|maintainer|contact_name)(?:__)?\s{{0,4}}=\s{{0,4}}[bfru]{{0,2}}[\"']{_NAMED}(?=\s?[\"'<(,])"),
-    ((b"author", b"maintainer"),
-     r"[Aa]uthor[ \t]*[=:]|[Mm]aintainer[ \t]*[=:]",
-     rf"(?<![^\n])(?:author|maintainer|Author|Maintainer)[ \t]{{0,4}}[=:][ \t]{{0,4}}{_NAMED}(?=[ \t]*(?:[<(,\n]|$))"),
+    ((b"author", b"maintainer", b"reporter", b"assignee", b"reviewer", b"registrant name"),
+     r"(?i:author|maintainer|reporter|assignee|reviewer|registrant name)[ \t]*[=:][ \t]*[A-Z?\xc0-\xde]",
+     rf"(?<![^\n :*>])(?i:author|maintainer|reporter|assignee|reviewer|registrant name)[ \t]{{0,4}}[=:][ \t]{{0,4}}{_NAMED}(?=[ \t]*(?:[<(,[\n]|$))"),
+    ((b"-by: ",),
+     r"-[bB]y: +[A-Z?\xc0-\xde]",
+     rf"-[bB]y: {{1,4}}{_NAMED}(?=[ \t]*(?:[<(,\n]|$))"),
+    ((b"\\author{", b"<author>", b"cn=", b"cn =", b"dear "),
+     r"\\author\{|<author>|CN ?=|[Dd]ear [A-Z?\xc0-\xde]",
+     rf"(?:\\author\{{|<author>\s{{0,40}}(?:<name>)?|CN ?= ?\\*\"?|[Dd]ear ){_NAMED}(?=[ \t]*(?:[\\}}<,;:/\"\n]|$))"),
+    ((b"<developer>", b"<contributor>"),
+     r"<(?:developer|contributor)>",
+     rf"<(?:developer|contributor)>\s{{0,80}}(?:<\w+>[^<>]{{0,80}}</\w+>\s{{0,80}}){{0,3}}<name>{_NAMED}(?=</)"),
 )  # fmt: skip
 _COMMITS = re.compile(
     rf"\n(?:(?:[*|/\\ ]{{0,12}})[0-9a-f]{{7,40}}(?:[ \t]{{1,4}}|[ \t]?[|,;:-][ \t]?|[ \t]\()(?:\d{{4}}-\d\d-\d\d[^\n|,;]{{0,20}}[ |,;]{{1,3}})?{_NAMED}(?=[ \t]?[|,;)\t][ \t]?|[ \t]{{1,4}}(?:\d{{1,3}} (?:second|minute|hour|day|week|month|year)s? ago|\d{{4}}-\d\d-\d\d|<|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ))"
@@ -151,7 +77,7 @@ _COUNTED = re.compile(
     rf"\n[ \t]{{0,8}}(?P<n>\d{{1,7}})[ \t]{{1,4}}{_NAMED}(?=[ \t]*(?:\n[ \t]{{0,8}}(?P<next>\d{{1,7}})[ \t]{{1,4}}\S|<[^<>\n]{{3,80}}>|\n?$|\n\n))"
 )
 _LISTED = re.compile(
-    r"(?:\"(?:contributors|maintainers|authors|people)\"\s{0,3}:|(?:authors|maintainers)\s{0,3}=)\s{0,3}\[(?P<items>[^\[\]]{4,4000})\]"
+    r"(?:\"(?:contributors|maintainers|authors|people)\"\s{0,3}:|(?:authors|maintainers)\s{0,8}=)\s{0,3}\[(?P<items>[^\[\]]{4,4000})\]"
 )
 _LISTED_WORDS = (
     *(b'"contributors"', b'"maintainers"', b'"authors"', b'"people"', b"authors", b"maintainers"),
@@ -159,6 +85,106 @@ _LISTED_WORDS = (
 _LISTED_NAME = re.compile(rf"(?:(?:name\"?\s{{0,3}}[:=]\s{{0,3}})?[\"'])(?P<v>{PERSON})(?=\s?[\"'<(])")
 _ASKED = re.compile(
     rf"(?:git[^\n]{{0,20}} (?:log|shortlog|show|for-each-ref|blame)\b[^\n]{{0,160}}(?:%[ac][nN]|%\(authorname\)|shortlog)[^\n]{{0,160}})\n(?P<items>(?:[^\n]{{0,24}}?{PERSON}[^\n]{{0,200}}(?:\n|$)){{1,400}})"
+)
+# A name or a part of one, of a first and last name where the label is a person's role.
+_PART = rf"{_WORD}(?: (?:{_WORD}|{_UPPER}\\.|van|von|de|der|den|da|di|dos|la|le|bin|al)){{0,3}}"
+_ROLE = r"(?:customer|client|patient|employee|student|guest|recipient|card[ _-]?holder|account[ _-]?holder|contact|passenger|applicant)[ _-]?(?:full[ _-]?)?name"
+_LABELLED = re.compile(
+    rf"(?:(?<![^\W\d_])|(?<=[a-z])(?=[A-Z]))(?i:(?:{PERSON_LABEL}|(?P<role>{_ROLE})))[\"'`]?"
+    rf"(?:[ \t]?(?:[:=]|=>)\s{{0,3}}\\*[\"'`](?P<v>{_PART})(?=\\*[\"'`])|[ \t]?:[ \t]{{1,8}}(?P<w>{_PART})(?=[ \t]*(?:\r?\n|$))|>(?P<x>{_PART})(?=</))"
+)
+_LABEL_PROBE = (
+    r"(?i)(?:"
+    + re.sub(r"\\u[0-9a-f]{4}", r"\\?", rf"{PERSON_LABEL}|{_ROLE}")
+    + r")[\"'`]?(?:\s?(?:[:=]|=>)\s*\\*[\"'`]?|>)(?-i:[A-Z?\xc0-\xde])"
+)
+_RECORD = re.compile(
+    rf"\"family\"\s?:\s?\"(?P<v>{_PART})\",?\s{{0,40}}\"given\"\s?:\s?\[\s{{0,40}}\"(?P<w>{_PART})\""
+)
+# Names of fields, types and messages in the place of a name.
+_NO_NAME = frozenset(
+    [
+        "string",
+        "str",
+        "text",
+        "varchar",
+        "char",
+        "optional",
+        "required",
+        "none",
+        "null",
+        "true",
+        "false",
+        "unknown",
+        "value",
+        "field",
+        "label",
+        "enter",
+        "title",
+        "placeholder",
+        "admin",
+        "customer",
+        "first",
+        "last",
+        "given",
+        "family",
+        "middle",
+        "full",
+        "sur",
+        "surname",
+        "forename",
+        "name",
+        "names",
+        "person",
+        "firstname",
+        "lastname",
+        "vorname",
+        "nachname",
+        "nom",
+        "prénom",
+        "prenom",
+        "apellido",
+        "apellidos",
+        "nombre",
+        "nome",
+        "cognome",
+        "sobrenome",
+        "voornaam",
+        "achternaam",
+        "etternavn",
+        "fornavn",
+        "efternamn",
+        "förnamn",
+        "imię",
+        "nazwisko",
+        "invalid",
+        "missing",
+        "must",
+        "should",
+        "please",
+        "type",
+        "mapped",
+        "column",
+        "charfield",
+        "textfield",
+        "faker",
+        "patient",
+        "employee",
+        "student",
+        "guest",
+        "contact",
+        "this",
+        "that",
+        "their",
+        "id",
+        "key",
+        "int",
+        "any",
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+    ]
 )
 _ANY_NAME = re.compile(rf"(?<![^\W\d_]){_NAMED}")
 
@@ -171,29 +197,11 @@ def is_person(name: str) -> bool:
     return not _COMPANY.search(name) and not NO_PERSONS.intersection(map(str.lower, words))
 
 
-def _finding(kind: str, labels: str, form: str, check: Callable[[str], bool]) -> Detector:
-    """Build the detector of one kind of number after its labels."""
-    words = tuple(label.encode("ascii") for label in labels.split("|"))
-    pattern = re.compile(rf"(?i)(?:(?-i:Number|No|Nr|Num|Id|ID|Code))?(?![a-z]){_BETWEEN}(?P<v>{form}){_END}")
-
-    def find(view: TextView) -> Iterator[Span]:
-        for at in _words(view, words):
-            match = pattern.match(view.text, at.end)
-            if match and check(match["v"]):
-                yield Span(*match.span("v"), kind)
-
-    label_pattern = labels.replace(".", r"\.")
-    return make_probed_detector(
-        find,
-        rf"(?i)(?:{label_pattern})(?:number|no|nr|num|id|code)?[^a-z\n][^\n]{{0,60}}[0-9][0-9A-Z/. -]{{2}}",
-    )
-
-
 def find_written_cpfs(view: TextView) -> Iterator[Span]:
     """Find Brazilian CPFs in their usual form without a label."""
     for at in view.positions(b"000.000.000-00"):
         match = _ALONE.match(view.text, at)
-        if match and _is_cpf(match[0]):
+        if match and is_number_valid(LATIN_LABELS["cpf"][0], match[0]):
             yield Span(*match.span(), "NATIONAL_ID")
 
 
@@ -282,6 +290,21 @@ def _announced(words: Iterable[bytes], probe: str, pattern: str) -> Detector:
     return make_probed_detector(find, probe)
 
 
+def find_labelled_names(view: TextView) -> Iterator[Span]:
+    """Find names of persons, and parts of them, under their labels."""
+    for low, high in view.windows():
+        for match in _LABELLED.finditer(view.text, low, min(len(view.text), high + _NAME_REACH)):
+            group = match.lastgroup or "v"
+            name = match[group]
+            line = view.text[view.text.rfind("\n", 0, match.start()) + 1 : match.start()]
+            if (group == "w" and line.strip(" \t>*|-+#")) or (match["role"] and " " not in name):
+                continue
+            if is_person(name) and not _NO_NAME.intersection(re.split(r"[ '\u2019-]", name.lower())):
+                yield Span(*match.span(group), "PERSON")
+        for match in _RECORD.finditer(view.text, low, min(len(view.text), high + _NAME_REACH)):
+            yield from (Span(*match.span(group), "PERSON") for group in "vw")
+
+
 def find_committers(view: TextView) -> Iterator[Span]:
     """Find author names of commits, as `git log` and `git shortlog` print them."""
     for match in _COMMITS.finditer(f"\n{view.text}"):
@@ -325,7 +348,6 @@ def find_phones(view: TextView) -> Iterator[Span]:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    *(_finding(*each) for each in _NUMBERS),
     make_probed_detector(find_written_cpfs, r"\d{3}\.\d{3}\.\d{3}-\d\d"),
     make_probed_detector(
         find_places,
@@ -351,6 +373,9 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_counted,
         r"(?:^|[\n\"])[ \t]*\d+[ \t]+[A-Z?\xc0-\xde][^\s\d]+ (?:[^\s\d]+ )*[A-Z?\xc0-\xde]",
+    ),
+    make_probed_detector(
+        find_labelled_names, _LABEL_PROBE, r"\"family\"\s*:\s*\"[^\"\n]*\",?\s*\"given\"", located=True
     ),
     make_probed_detector(find_phones, _JP, _BR),
 )

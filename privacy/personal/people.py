@@ -54,7 +54,7 @@ _PERSONS = (
     (rf"(?:(?i:user\.name)(?:=\\*[\"']?|[ \t]{{1,4}}\\*[\"'])|git config [^\n]{{0,40}}user\.name ){_PERSON}(?=\\*[\"']|[\n;&|]|$)", r"(?i)user\.name(?:=|[ \t]+)\\*[\"']?[^\s=]"),
     (rf"(?<![^\n])\[user\]\n(?:[ \t]+(?!name)\w+[^\n]*\n){{0,4}}[ \t]+name = {_PERSON}(?=\n|$)", r"\[user\]\n[^\[]*name = "),
     (rf"(?:GIT_(?:AUTHOR|COMMITTER)_NAME)=\\*[\"']?{_PERSON}(?=\\*[\"']|[\n;&|]|$)", r"GIT_(?:AUTHOR|COMMITTER)_NAME="),
-    (r"(?i:\b(?:my name is|mein name ist|ich hei(?:\xdf|ss)e|je m'appelle|me llamo|mi chiamo|regards,|gr\xfc\xdfe,|gru\xdf,|cheers,))\s{1,4}(?P<v>[A-Z\xc0-\xde][\w.'-]{1,30}(?: [A-Z\xc0-\xde][\w.'-]{1,30}){0,2})(?!\w)", r"(?i)(?:my name is|mein name ist|ich hei(?:\xdf|ss)e|je m'appelle|me llamo|mi chiamo|regards,|gr\xfc\xdfe,|gru\xdf,|cheers,)\s"),
+    (r"(?i:\b(?:my name is|mein name ist|ich hei(?:\xdf|ss)e|je m'appelle|me llamo|mi chiamo|regards,?|gr\xfc\xdfen?,?|gru\xdf,?|cheers,))\s{1,4}(?P<v>[A-Z\xc0-\xde][\w.'-]{1,30}(?: [A-Z\xc0-\xde][\w.'-]{1,30}){0,2})(?!\w)", r"(?i)(?:my name is|mein name ist|ich hei(?:\xdf|ss)e|je m'appelle|me llamo|mi chiamo|regards,?|gr\xfc\xdfen?,?|gru\xdf,?|cheers,)\s"),
     (r"(?:\b[Hh]i|[Hh]ello|[Hh]allo|[Hh]ey)?[,!.]? ?(?:(?<![\w'])I'm|(?<!\w)I am|(?<!\w)[Ii]ch bin) (?P<v>\w{2,30} [A-Z\xc0-\xde][\w'-]{1,30})(?=[,.!]| (?:and|from|at|und|von|here|working))", r"(?:I'm|I am|[Ii]ch bin) [^\s]+ [A-Z\xc0-\xde]"),
     (r"(?<![^\n:])[\w.-]{1,40}:x:\d{1,6}:\d{1,6}:(?P<v>[^\W\d_][^:,\n]{2,60} [^:,\n]{2,60})[,:]", r":x:\d{4}:\d+:[^:,\n]+ "),
 )  # fmt: skip

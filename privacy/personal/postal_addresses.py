@@ -1,14 +1,14 @@
 # ruff: noqa: E501 (patterns)
 """Detect postal addresses on lines of their own, after `Ship to:`, and in columns named `street`."""
 
-import csv
 import re
 from collections.abc import Iterator
 
+from tracemill.privacy.core.read_table import find_cells_under
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
 from tracemill.privacy.personal.labelled_data import PERSON, STREET, is_person
 
-_SENT = r"(?:ship|deliver|bill|sold|send|mail|invoice)(?:ed|ped|ping|ing|y)?[ _-]?(?:to|address)"
+_SENT = r"(?:(?:ship|deliver|bill|sold|send|mail|invoice)(?:ed|ped|ping|ing|y)?[ _-]?(?:to|address)|(?:rechnung|lieferung|versand) an)"
 _PLACES = (
     r"(?:(?:postal|home|street|mailing|private|residential)[ _-])?address|(?:liefer|rechnungs|post|wohn)?(?:adresse|anschrift)|direcci[o\xf3]n(?: de env[i\xed]o)?"
     r"|endere[c\xe7]o(?: de entrega)?|indirizzo(?: di spedizione)?|adres|adresse de livraison|recipient|empf\xe4nger"
@@ -28,14 +28,9 @@ _COLUMNS = (
     r"(?:street(?:[ _-]?(?:name|line|address))?|address(?:[ _-]?line)?[ _-]?[12]?|line[ _-]?[12]|stra(?:\xdf|ss)e|adresse|anschrift|direcci[o\xf3]n"
     r"|endere[c\xe7]o|indirizzo)[ _-]?[12]?"
 )
-_COLUMN = re.compile(
-    rf"(?i)[\"']?(?:(?:ship(?:ping)?|bill(?:ing)?|home|mail(?:ing)?|postal|customer|delivery)[ _-]?)?{_COLUMNS}[\"']?"
-)
 _COLUMN_END = re.compile(
     rf"(?i)(?<=[\n,;\t| \"'_]){_COLUMNS}[\"']?[ \t]{{0,2}}[,;|\t\r\n]|(?<![\s\S]){_COLUMNS}[\"']?[,;|\t]"
 )
-_HEADER = re.compile(r"[\"']?[\w .-]{1,40}[\"']?(?:[,;\t|][ ]?[\"']?[\w .-]{1,40}[\"']?){1,60}\r?")
-_SEPARATORS = ",;\t|"
 
 
 def find_address_blocks(view: TextView) -> Iterator[Span]:
@@ -63,41 +58,13 @@ def _of_block(text: str, at: int) -> Iterator[Span]:
 
 
 def find_address_columns(view: TextView) -> Iterator[Span]:
-    """Find streets in columns of that name, separated by commas, semicolons, tabs or bars."""
-    text = view.text
-    headers: set[tuple[int, int]] = set()
+    """Find streets in columns of that name."""
+    read = -1
     for low, high in view.windows():
-        for found in _COLUMN_END.finditer(text, low, high):
-            end = text.find("\n", found.start() + 1)
-            if end >= 0:
-                headers.add((text.rfind("\n", 0, found.start() + 1) + 1, end))
-    for start, end in sorted(headers):
-        if _HEADER.fullmatch(text, start, end):
-            yield from _of_columns(text, start, end)
-
-
-def _of_columns(text: str, start: int, end: int) -> Iterator[Span]:
-    """Yield the streets in the rows under the header at `start` to `end`."""
-    header = text[start:end]
-    separator = max(_SEPARATORS, key=header.count)
-    names = header.split(separator)
-    chosen = [at for at, name in enumerate(names) if _COLUMN.fullmatch(name.strip())]
-    at = end + 1
-    while chosen and at < len(text):
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        cells = next(csv.reader([text[at:end]], delimiter=separator), [])
-        if len(cells) != len(names):
-            return
-        for cell in (cells[column].strip() for column in chosen):
-            place = text.find(cell, at, end) if _is_street(cell) else -1
-            if place >= 0:
-                yield Span(place, place + len(cell), "ADDRESS")
-        at = end + 1
-
-
-def _is_street(cell: str) -> bool:
-    return " " in cell and any(map(str.isdigit, cell)) and any(map(str.isalpha, cell)) and len(cell) < 120
+        for found in _COLUMN_END.finditer(view.text, low, high):
+            if found.start() >= read:
+                cells, read = find_cells_under(view.text, found.start())
+                yield from cells
 
 
 DETECTORS: tuple[Detector, ...] = (

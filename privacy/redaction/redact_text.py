@@ -29,6 +29,7 @@ NO_SECRETS = frozenset(
     (
         *("USER", "EMAIL", "IP", "MAC", "PHONE", "HOST", "PERSON", "CARD", "IBAN", "SSN", "BLOB", "LISTED"),
         *("NATIONAL_ID", "PASSPORT", "BIRTH_DATE", "ADDRESS", "LOCATION"),
+        *("PATIENT_ID", "BANK_ACCOUNT", "DEVICE_ID", "VEHICLE"),
     )
 )
 """Types of findings that are no secrets."""

@@ -1,0 +1,258 @@
+# ruff: noqa: E501 (tables)
+"""Forms of personal numbers, dates and places under their labels, with check digits.
+
+A label stands before its value (`personal.national_ids`) or over a column (`core.table_columns`).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from typing import NamedTuple
+
+from tracemill.privacy.core.rule import build_words_pattern, fold
+
+_MIN_DIGITS = 5
+_MIN_PHONE = 10  # digits of a telephone number without separators
+
+
+class NumberForm(NamedTuple):
+    """The type and form of a number and the module of python-stdnum that checks it; "" where none does."""
+
+    kind: str
+    form: re.Pattern[str]
+    check: str
+
+
+# Labels separated by `|`, the form, the module that checks it.
+_NATIONAL_IDS = r"""
+cpf = \d{3}\.?\d{3}\.?\d{3}-?\d{2} = br.cpf
+pesel = \d{11} = pl.pesel
+nino|national insurance|national_insurance|nationalinsurance|ni no|ni number|ni_number|ni num|ni nr = (?-i:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]) = -
+dni|nif|identidad = \d{2}\.?\d{3}\.?\d{3}-?[A-Z] = es.dni
+dni|nie|nif|identidad = [XYZ]-?\d{7}-?[A-Z] = es.nie
+pan = (?-i:[A-Z]{3}[ABCFGHJLPTK][A-Z]\d{4}[A-Z]) = -
+aadhaar|aadhar|uidai = [2-9]\d{3}[ -]?\d{4}[ -]?\d{4} = in_.aadhaar
+codice fiscale|codice_fiscale|codicefiscale = [A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z] = -
+resident id|resident_id|id card|id_card|idcard = \d{6}(?:19|20)\d{9}[\dXx] = iso7064.mod_11_2
+dni = \d{8} =
+hkid|hk id|hong kong id|hong kong identity = [A-Z]{1,2}\d{6} ?(?:\([\dA]\)|[\dA]) = -
+emirates id|emirates_id|emiratesid = 784-?\d{4}-?\d{7}-?\d = -
+iin = \d{12} =
+rnokpp = \d{10} =
+steuer-id|steuerid|steuer id|steueridentifikationsnummer|steuer-identifikationsnummer|steuerliche identifikationsnummer|idnr|taxid|tax id|tax_id|tin = \d{2} ?\d{3} ?\d{3} ?\d{3} = de.idnr
+steuernummer|steuer-nr|steuer-nummer|stnr = \d{2,3}/\d{3,4}/\d{4,5} =
+ahv|avs|ahv-nr|ahvn13|oasi|sozialversicherungsnummer|sv-nummer|no avs|numero avs = 756\.?\d{4}\.?\d{4}\.?\d{2} = ch.ssn
+bsn|burgerservicenummer|sofinummer|sofi-nummer = \d{9}|\d{3}[. ]\d{3}[. ]\d{3}|\d{4}[. ]\d{2}[. ]\d{3} = nl.bsn
+nir|insee|nss|secu|s\xe9cu|securite sociale|s\xe9curit\xe9 sociale|securite_sociale|carte vitale = [1-478] ?\d{2} ?\d{2} ?\d[\dAB] ?\d{3} ?\d{3} ?\d{2} = fr.nir
+spi|numero fiscal|num\xe9ro fiscal = [0-3]\d ?\d{2} ?\d{3} ?\d{3} ?\d{3} = fr.nif
+sin|social insurance|social_insurance|socialinsurance|assurance sociale|nas = \d{3}[ -]?\d{3}[ -]?\d{3} = ca.sin
+tfn|tax file|tax_file|taxfile = \d{3} ?\d{3} ?\d{2,3} = au.tfn
+medicare = [2-6]\d{3} ?\d{5} ?\d{1,2} =
+nhs = \d{3}[ -]?\d{3}[ -]?\d{4} = gb.nhs
+utr|unique taxpayer = \d{5} ?\d{5} = gb.utr
+tckn|tc kimlik|t.c. kimlik|tc_kimlik|tckimlik|tc no|kimlik|kimlik no = [1-9]\d{10} = tr.tckimlik
+rut|rol unico tributario|rol \xfanico tributario|cedula de identidad|c\xe9dula de identidad = \d{1,2}\.?\d{3}\.?\d{3}-?[\dKk] = cl.rut
+curp = [A-Za-z]{4}\d{6}[HMhm][A-Za-z]{5}[A-Za-z0-9]\d = mx.curp
+rfc = (?-i:[A-Z\xd1&]{4}\d{6}[A-Z0-9]{3}) = mx.rfc
+rrn|jumin|resident registration|resident_registration|residentregistration = \d{6}-?[1-8]\d{6} =
+my number|mynumber|my_number|individual number = \d{4}[ -]?\d{4}[ -]?\d{4} = jp.in_
+personnummer|personnr|pnr|samordningsnummer = (?:19|20)?\d{6}[-+]?\d{4} = se.personnummer
+hetu|henkilotunnus|henkil\xf6tunnus|sotu|hlotunnus = \d{6}[-+A-FU-Ya-fu-y]\d{3}[0-9A-Ya-y] = fi.hetu
+fodselsnummer|f\xf8dselsnummer|foedselsnummer|fodselsnr|f\xf8dselsnr|fnr|personnummer|d-nummer = \d{6} ?\d{5} = no.fodselsnummer
+cpr|cpr-nr|cpr nr|cprnr|personnummer = [0-3]\d[01]\d{3}-?\d{4} = dk.cpr
+kennitala = \d{6}-?\d{4} = is_.kennitala
+cnp|cod numeric personal = [1-9]\d{12} = ro.cnp
+egn = \d{10} = bg.egn
+svnr|sv-nr|svnummer|sv-nummer|sozialversicherungsnummer|sozialversicherungsnr|versicherungsnummer = \d{4} ?\d{6} = at.vnr
+rentenversicherungsnummer|rvnr|sozialversicherungsnummer|sv-nummer|versicherungsnummer = \d{2} ?\d{6} ?[A-Z] ?\d{3} =
+rodne cislo|rodn\xe9 c\xedslo|rodn\xe9 |rodne_cislo|rodnecislo = \d{6}/?\d{3,4} = cz.rc
+rijksregisternummer|registre national|rijksregister|insz|niss|numero national|num\xe9ro national = \d{2}\.?\d{2}\.?\d{2}-?\d{3}\.?\d{2} = be.nn
+nif|contribuinte = [1-3]\d{2} ?\d{3} ?\d{3} = pt.nif
+oib = \d{11} = hr.oib
+isikukood = [1-8]\d{10} = ee.ik
+asmens kodas|asmens_kodas = [1-8]\d{10} = lt.asmens
+personas kods|personas_kods = \d{6}-?\d{5} =
+emso|em\u0161o|jmbg|maticni broj = \d{13} = si.emso
+amka = \d{11} = gr.amka
+pps|ppsn = \d{7}[A-Wa-w][A-IWa-iw]? = ie.pps
+ird = \d{2,3}[- ]?\d{3}[- ]?\d{3} = nz.ird
+nric|fin = (?-i:[STFGM]\d{7}[A-Z]) =
+mykad|nric = \d{6}-?\d{2}-?\d{4} =
+teudat zehut|teudat_zehut|zehut = \d{8,9} = il.idnr
+sa id|rsa id|id number|id_number|idnumber|identity number|identity_number = \d{13} = za.idnr
+id number|id_number|idnumber|resident id|shenfenzheng|identity card|identity_card = \d{17}[\dXx] = iso7064.mod_11_2
+cuit|cuil = \d{2}-?\d{8}-?\d = ar.cuit
+cedula|c\xe9dula|cedula de ciudadania|c\xe9dula de ciudadan\xeda|nuip = \d{3}\.?\d{3}\.?\d{4}|\d{1,2}\.\d{3}\.\d{3} =
+itin = 9\d{2}-?\d{2}-?\d{4} = us.itin
+inn = \d{12} = ru.inn
+snils = \d{3}-?\d{3}-?\d{3}[ -]?\d{2} =
+nik = \d{16} =
+cnic = \d{5}-?\d{7}-?\d = pk.cnic
+national id|national_id|nationalid|national identity|national identification|nationalidentity|personal id|personal_id|personal identification|identity number|identity_number|taxid|tax id|tax_id|tax number|tax_number|taxnumber|taxpayer id|taxpayer_id|taxpayerid|government id|government_id|governmentid|identity card|identity_card = [A-Z]{0,4}-?\d[\dA-Z./ -]{4,18}[\dA-Z] =
+driver's license|driver's licence|driver\u2019s license|driver\u2019s licence|drivers license|drivers licence|driver license|driver licence|driving license|driving licence|drivers_license|driver_license|driver_licence|driving_licence|driving_license|driverslicense|driverlicense|driverlicence|drivinglicence|drivinglicense|licence de conduire|permis de conduire|carnet de conducir|licencia de conducir|patente di guida|f\xfchrerschein|fuhrerschein|fuehrerschein|f\xfchrerscheinnummer|rijbewijs|prawo jazdy|k\xf6rkort|korkort|carteira de habilita\xe7\xe3o|cnh = (?-i:[A-Z]{0,5}[- ]?\d[\dA-Z -]{4,18}[\dA-Z]) =
+"""
+_SOCIAL_SECURITY = r"""
+ssn|social security|social_security = (?!000|666|9)\d{3}[- ]?(?!00)\d\d[- ]?(?!0000)\d{4} = -
+"""
+_PASSPORTS = r"""
+passport|reisepass|ausweis|passeport|pasaporte|passaporte|paszport = (?-i:[A-Z]{0,2}\d[A-Z0-9]{5,8}|[A-Z][A-Z0-9]{6,8}) = passport
+"""
+_MONTH = r"(?:jan|feb|mar|m\xe4r|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-z]{0,7}\.?"
+_DATE = rf"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)\d\d|[0-3]?\d\.? {_MONTH},? (?:19|20)\d\d|{_MONTH} [0-3]?\d,? (?:19|20)\d\d|(?:19|20)\d\d(?:\u5e74|\ub144) ?\d{{1,2}}(?:\u6708|\uc6d4) ?\d{{1,2}}(?:\u65e5|\uc77c))"
+_BIRTH_DATES = rf"""
+date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|geboortedatum|naissance|nacimiento|nascimento|nascita|data urodzenia|data_urodzenia|urodzony|f\xf6delsedatum|fodelsedatum|f\xf8dselsdato|fodselsdato|syntym\xe4aika|syntymaaika|n\xe9 le|n\xe9e le|datum narozen\xed|datum_narozeni|datum rodenja = {_DATE} = -
+"""
+_PLACES = r"""
+latitude|longitude|lat|lng|lon|long = -?\d{1,3}\.\d{4,12} = -
+"""
+_PATIENTS = r"""
+mrn|medical record|medical_record|patient id|patient_id|patientid|patient number|patient no = [A-Z]{0,3}-?\d{6,10} =
+"""
+_ACCOUNTS = r"""
+account number|account_number|accountnumber|account no|acct no|acct_no|bank account|bank_account|kontonummer|kontonr|numero de cuenta|n\xfamero de cuenta|num\xe9ro de compte = \d{4}[ -]?\d{4}[ -]?\d{0,9} =
+"""
+_CARDS = r"""
+card number|card_number|cardnumber|card no|cardno|cc number|cc_number|ccnumber|credit card|credit_card|creditcard|debit card|kreditkarte|kartennummer|tarjeta|carte bancaire|pan = \d(?:[ -]?\d){12,18} = luhn
+"""
+_PHONES = r"""
+phone|mobile|telephone|telefon|telefono|tel\xe9fono|t\xe9l\xe9phone|telefone|celular|movil|m\xf3vil|whatsapp|msisdn = \+?\(?\d[\d() /-]{6,22}\d = phone
+"""
+_DEVICES = r"""
+imei = \d{2}-?\d{6}-?\d{6}-?\d = luhn
+"""
+_VEHICLES = r"""
+vin|chassis number|chassis_number|fahrgestellnummer = (?-i:(?=[A-Z]*\d)[A-HJ-NPR-Z0-9]{11}[A-Z0-9]{2}\d{4}) = -
+license plate|license_plate|licenseplate|licence plate|licence_plate|number plate|kennzeichen|targa|immatriculation = (?-i:[A-Z]{1,3}[- ]?[A-Z]{1,3}[- ]?\d{1,4}|[A-Z]{2}[- ]?\d{2,3}[- ]?[A-Z]{2,3}|\d{1,4}[- ]?[A-Z]{2,3}) = -
+"""
+# The same in scripts outside Latin-1.
+_SCRIPTS = r"""
+\u8eab\u4efd\u8bc1\u53f7\u7801|\u8eab\u4efd\u8bc1\u53f7|\u8eab\u4efd\u8bc1|\u8eab\u5206\u8b49|\u516c\u6c11\u8eab\u4efd\u53f7\u7801 = \d{17}[\dXx] = iso7064.mod_11_2
+\uc8fc\ubbfc\ub4f1\ub85d\ubc88\ud638|\uc8fc\ubbfc\ubc88\ud638 = \d{6}-?[1-8]\d{6} =
+\u30de\u30a4\u30ca\u30f3\u30d0\u30fc|\u500b\u4eba\u756a\u53f7 = \d{4}[ -]?\d{4}[ -]?\d{4} = jp.in_
+\u0435\u0433\u043d|\u0415\u0413\u041d = \d{10} = bg.egn
+\u0438\u043d\u043d|\u0418\u041d\u041d = \d{12} = ru.inn
+\u0441\u043d\u0438\u043b\u0441|\u0421\u041d\u0418\u041b\u0421 = \d{3}-?\d{3}-?\d{3}[ -]?\d{2} =
+\u05ea\u05e2\u05d5\u05d3\u05ea \u05d6\u05d4\u05d5\u05ea = \d{8,9} = il.idnr
+\u03b1\u03bc\u03ba\u03b1|\u0391\u039c\u039a\u0391 = \d{11} = gr.amka
+\u0440\u043d\u043e\u043a\u043f\u043f|\u0420\u041d\u041e\u041a\u041f\u041f|\u0406\u041f\u041d = \d{10} =
+\u0418\u0418\u041d = \d{12} =
+\u0627\u0644\u0631\u0642\u0645 \u0627\u0644\u0642\u0648\u0645\u064a|\u0631\u0642\u0645 \u0627\u0644\u0647\u0648\u064a\u0629 = \d{10}|\d{14} =
+\u8eab\u5206\u8b49\u5b57\u865f|\u8eab\u5206\u8b49 = [A-Z][12]\d{8} =
+"""
+_SCRIPT_PASSPORTS = r"""
+\u043f\u0430\u0441\u043f\u043e\u0440\u0442|\u041f\u0430\u0441\u043f\u043e\u0440\u0442|\u62a4\u7167|\u65c5\u5238|\uc5ec\uad8c = (?-i:[A-Z]{0,2}\d{2} ?\d{2} ?\d{5,6}|[A-Z]{1,2}\d{7,8}) =
+"""
+_SCRIPT_BIRTH_DATES = rf"""
+\u751f\u5e74\u6708\u65e5|\u51fa\u751f\u65e5\u671f|\u51fa\u751f\u5e74\u6708\u65e5|\u751f\u65e5|\uc0dd\ub144\uc6d4\uc77c|\u0434\u0430\u0442\u0430 \u0440\u043e\u0436\u0434\u0435\u043d\u0438\u044f|\u0414\u0430\u0442\u0430 \u0440\u043e\u0436\u0434\u0435\u043d\u0438\u044f|\u0434\u0430\u0442\u0430 \u043d\u0430\u0440\u043e\u0434\u0436\u0435\u043d\u043d\u044f|\u0414\u0430\u0442\u0430 \u043d\u0430\u0440\u043e\u0434\u0436\u0435\u043d\u043d\u044f = {_DATE} = -
+"""
+_SCRIPT_PHONES = r"""
+\u624b\u673a\u53f7|\u624b\u673a|\u7535\u8bdd|\u96fb\u8a71\u756a\u53f7|\u96fb\u8a71|\u643a\u5e2f|\uc804\ud654\ubc88\ud638|\u0442\u0435\u043b\u0435\u0444\u043e\u043d|\u0422\u0435\u043b\u0435\u0444\u043e\u043d = \+?\(?\d[\d() /-]{6,22}\d = phone
+"""
+_END = r"(?![\w-]|\.\d)"
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(?:u([0-9a-f]{4})|x([0-9a-f]{2}))", lambda m: chr(int(m[1] or m[2], 16)), text)
+
+
+def _read(tables: Iterable[tuple[str, str]]) -> dict[str, list[NumberForm]]:
+    found: dict[str, list[NumberForm]] = {}
+    for kind, table in tables:
+        for line in table.strip("\n").split("\n"):
+            labels, form, check = (each.strip() for each in line.split(" =", 2))
+            number = NumberForm(kind, re.compile(rf"(?i)(?:{form}){_END}"), check)
+            for label in _unescaped(labels).split("|"):
+                found.setdefault(label.strip(), []).append(number)
+    return found
+
+
+LATIN_LABELS = _read(
+    (
+        ("NATIONAL_ID", _NATIONAL_IDS),
+        ("SSN", _SOCIAL_SECURITY),
+        ("PASSPORT", _PASSPORTS),
+        ("BIRTH_DATE", _BIRTH_DATES),
+        ("LOCATION", _PLACES),
+        ("PATIENT_ID", _PATIENTS),
+        ("CARD", _CARDS),
+        ("BANK_ACCOUNT", _ACCOUNTS),
+        ("PHONE", _PHONES),
+        ("DEVICE_ID", _DEVICES),
+        ("VEHICLE", _VEHICLES),
+    )
+)
+"""The forms of numbers by label; labels have one byte a letter."""
+OTHER_LABELS = _read(
+    (
+        ("NATIONAL_ID", _SCRIPTS),
+        ("PASSPORT", _SCRIPT_PASSPORTS),
+        ("BIRTH_DATE", _SCRIPT_BIRTH_DATES),
+        ("PHONE", _SCRIPT_PHONES),
+    )
+)
+"""The same for labels in Chinese, Japanese, Korean, Arabic, Cyrillic, Greek and Hebrew."""
+
+
+def _folded(label: str) -> Iterator[bytes]:
+    """Yield the spellings of a label in the folded plane of a text."""
+    yield from {fold(label), fold(label.upper())}
+
+
+LATIN_LABEL = re.compile(build_words_pattern(each for label in LATIN_LABELS for each in _folded(label)))
+OTHER_LABEL = re.compile("|".join(sorted(map(re.escape, OTHER_LABELS), key=len, reverse=True)))
+LABEL_SUFFIX = re.compile(r"(?:[Nn]umber|[Nn]ummer|No|Nr|Num|Code|Id|ID|Value)|s?(?![^\W_])")
+FILLER = (
+    r"(?:card|number|num|no|nr|nummer|numero|n\xfamero|num\xe9ro|numaras\u0131|numarasi|tunnus|broj|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|my|his|her|for|f\xfcr|n\xba|n\xb0"
+    r"|cliente?|customer|holder|user|coordinates?|position|location)"
+)
+"""The pattern of a word between a label and its value."""
+_REST = re.compile(
+    rf"(?:Number|Nummer|No|Nr|Num|Code|Id|ID|Value|s)?(?:[ _.-]*{FILLER})*[ _.:#-]*", re.IGNORECASE
+)
+
+
+def _is_passport(value: str) -> bool:
+    return sum(map(str.isdigit, value)) >= (2 if len(value) == 9 else 5) and len(set(value)) > 3
+
+
+def _is_phone(value: str) -> bool:
+    digits = sum(map(str.isdigit, value))
+    if value.isdigit() and digits < _MIN_PHONE:
+        return False
+    return 8 <= digits <= 15 and len(set(value)) > 3 and not re.fullmatch(r"\d{4}[-/]\d\d?[-/]\d\d?", value)
+
+
+def _is_varied(value: str) -> bool:
+    digits = [each for each in value if each.isdigit()]
+    return len(digits) >= _MIN_DIGITS and len(set(digits)) > 2
+
+
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "": _is_varied,
+    "-": lambda _: True,
+    "passport": _is_passport,
+    "phone": _is_phone,
+}
+
+
+def is_number_valid(number: NumberForm, value: str) -> bool:
+    """Tell whether a value in the form of a number has its check digits."""
+    check = _CHECKS.get(number.check)
+    if check is None:
+        is_valid: Callable[[str], bool] = import_module(f"stdnum.{number.check}").is_valid
+        return is_valid(value)
+    return check(value)
+
+
+@lru_cache(maxsize=4096)
+def numbers_of_column(name: str) -> tuple[NumberForm, ...]:
+    """Return the forms of the numbers in a column of that name."""
+    folded = fold(name)
+    for found in LATIN_LABEL.finditer(folded):
+        start, end = found.span()
+        edge = not start or not name[start - 1].isalnum() or name[start - 1].islower() < name[start].isupper()
+        if edge and LABEL_SUFFIX.match(name, end) and _REST.fullmatch(name, end):
+            return tuple(LATIN_LABELS.get(name[start:end].lower(), ()))
+    other = OTHER_LABEL.search(name)
+    return tuple(OTHER_LABELS[other[0]]) if other else ()
