@@ -152,7 +152,7 @@ def is_password(value: str) -> bool:
         and value.isascii()
         and not value.islower()
         and not value.isupper()
-        and shape_wordiness(value) < 0.3
+        and (shape_wordiness(value) < 0.3 or changes_case_often(value))
     )
 
 
@@ -184,8 +184,13 @@ def is_scrambled(value: str) -> bool:
     """Tell whether the case of the letters changes as it does in no words; digits are optional."""
     if len(value) < 22 or not value.isascii() or len(_TWO_CAPITALS.findall(value)) < 2:
         return False
+    return changes_case_often(value) and entropy(value) >= 3.8
+
+
+def changes_case_often(value: str) -> bool:
+    """Tell whether every third letter or more is in another case than the one before, with few words."""
     changes = sum(a.islower() != b.islower() for a, b in pairwise(value))
-    return changes * 3 >= len(value) and shape_wordiness(value) < 0.5 and entropy(value) >= 3.8
+    return changes * 3 >= len(value) and shape_wordiness(value) < 0.5
 
 
 def is_noise(value: str) -> bool:
@@ -211,11 +216,16 @@ def is_token(value: str) -> bool:
         or _CODE.search(value)
     ):
         return False
-    if _PATH.match(value) and not (len(value) >= 30 and is_mixed_case(value)):
+    if _PATH.match(value) and not (is_mixed_case(value) and (len(value) >= 30 or _is_no_path(value))):
         return False
     plain = value.rstrip("=")
     solid = len(value) >= 32 and plain.isalnum()  # no separators around a word
     return solid or not is_stand_in(value)
+
+
+def _is_no_path(value: str) -> bool:
+    """Tell whether a value with a slash has neither a word nor a file ending."""
+    return len(value) >= 14 and "." not in value and shape_wordiness(value) < 0.2
 
 
 def is_mixed(value: str) -> bool:

@@ -15,7 +15,7 @@ from tracemill.privacy.core.rule import compile_rule_pattern
 from tracemill.privacy.core.set_passwords import is_bare_password, is_made_up_key, is_set_password
 
 _PASSWORD_NAME = compile_rule_pattern(
-    r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key)pass$|_pw$|^PW$|"
+    r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd|w)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key)pass$|"
     r"(?-i:[a-z]P(?:ass|wd)$)"
 )
 KEY_ADJECTIVES = (
@@ -142,7 +142,7 @@ _SECRET_KEY = (
     rf"token(?:{_REST}{{2,}}|[^s\"\\\n])?|auth|_pat|p(?:in|uk)(?:[_-]?(?:code|number))?)\""
 )
 KEY_PROBES = (
-    rf"(?i){_SECRET_KEY}\s*:\s*[\"\[0-9]",
+    rf"(?i){_SECRET_KEY}\s*:\s*[\"\[{{0-9]",
     rf"\"(?:[nN]ame|[kK]ey)\"\s*:\s*\"{_REST}*(?i:{_SECRET_KEY})",
     rf"(?i)\"--{_REST}*{_SECRET_KEY}",
 )

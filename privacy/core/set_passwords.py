@@ -156,10 +156,14 @@ def _is_candidate(value: str) -> bool:
 
 
 def _is_odd_path(value: str) -> bool:
-    """Tell whether a value has the form of a path but a random piece and no file ending."""
-    if "." in value or not re.fullmatch(r"[\w@-]+(?:/[\w@-]+)+", value):
+    """Tell whether a value has the form of a path but a random piece and no file ending.
+
+    Of one that begins with a slash, every piece is random.
+    """
+    if re.fullmatch(r"/?[\w@+-]+(?:/[\w@+-]+)*", value) is None:
         return False
-    return any(map(is_scrambled_piece, _PIECE.findall(value)))
+    pieces = _PIECE.findall(value)
+    return any(map(is_scrambled_piece, pieces)) and (value[0] != "/" or all(map(is_scrambled_piece, pieces)))
 
 
 def is_scrambled_path(value: str) -> bool:
@@ -167,6 +171,17 @@ def is_scrambled_path(value: str) -> bool:
     if "." in value or not re.fullmatch(r"/?[\w@-]+(?:/[\w@-]+)+", value):
         return False
     return _kinds(value) == 4 and shape_wordiness(value) < 0.2
+
+
+def is_random_path(value: str) -> bool:
+    """Tell whether a value has the form of a path of random pieces: capitals, small letters and digits."""
+    return (
+        "/" in value
+        and _kinds(value) == 4
+        and len(value) >= 12
+        and _is_odd_path(value)
+        and shape_wordiness(value) < 0.3
+    )
 
 
 def is_scrambled_piece(piece: str) -> bool:

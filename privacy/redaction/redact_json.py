@@ -18,9 +18,10 @@ _LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _BLANKS = " \t\r\n"  # blanks in JSON
 _COLON = re.compile(r"\s*:")
+_OBJECT = re.compile(r"\s*:\s*\{")
 _NUMBER = re.compile(r"\s*:\s*(?P<v>\d{6,32}|-?\d{1,3}\.\d{3,15})(?=[\s,}\]])")
 _NAME_KEYS = frozenset(("name", "Name", "key", "Key"))
-_VALUE_KEYS = frozenset(("value", "Value"))
+_VALUE_KEYS = frozenset(("value", "Value", "default", "defaultValue"))
 _UNICODE = re.compile(rb"\\u([0-9a-fA-F]{4})")
 _ESCAPES = (
     (rb"\n", b"\n"), (rb"\"", b'"'), (rb"\t", b"\t"), (rb"\r", b"\r"), (rb"\/", b"/"),
@@ -116,6 +117,8 @@ def _literals(text: str) -> Iterator[_Literal]:
         if _COLON.match(text, match.end()):
             key = value
             yield _Literal(*match.span(), value, "")
+            if _OBJECT.match(text, match.end()):
+                announced = key
             if number := _NUMBER.match(text, match.end()):
                 yield _Literal(*number.span("v"), number["v"], key)
         elif ":" in text[end : match.start()]:

@@ -46,7 +46,7 @@ _ASSIGN = compile_rule_pattern(
     r"|\s(?:is|was)[: ]\s{0,2}|\s{1,4}\|\s{1,4}|>(?=[^<>\n]{4,200}</)|[ \t]{1,40}(?:--body[ =])?"
     r"|[ \t](?:to|as)[ \t]{1,2}(?=\\*[\"'`]))"
     r"(?P<scheme>(?:(?i:bearer|basic|token|apikey|bot|ssws|key)\s+)?)"
-    r"(?:[frbuFRBU]{0,2}(?P<quote>\\*[\"'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){4,1024})(?P=quote)"
+    r"(?:[frbuFRBUN@]{0,2}(?P<quote>\\*[\"'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){4,1024})(?P=quote)"
     r"|(?P<bare>(?![:=])[^\s\"'`,;<>(){}\[\]|\\&]{6,1024}))"
 )
 _IDENTIFIER = compile_rule_pattern(r"[a-z]+\d?(?:_[a-z]*\d?)+|[A-Z]+\d?(?:_[A-Z]*\d?)+")
@@ -181,7 +181,7 @@ def _is_among_settings(text: str, start: int, end: int) -> bool:
 # A quoted value whose grammar closes it in another way: `'it''s'`, `'it'\''s'`, `'C:\'`.
 _LITERAL = compile_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})[\"'`]?\]?(?P<sep>\s{0,4}(?:=>|:=|=|:)\s{0,4})[rR]?"
-    r"'(?P<v>(?:[^'\n]|'\\''|''){6,260}?)'(?=[ \t]*(?:[,;)\]}#&|]|\r?\n|$)|[ \t]+(?:&&|\|\||\S+=))"
+    r"'(?P<v>(?:[^'\n]|'\\''|'\"'\"'|''){6,260}?)'(?=[ \t]*(?:[,;)\]}#&|]|\r?\n|$)|[ \t]+(?:&&|\|\||\S+=))"
 )
 
 
@@ -191,7 +191,7 @@ def _of_literal(text: str, at: int, end: int) -> Span | None:
     if found is None or not ("'" in found["v"] or found["v"].endswith("\\")):
         return None
     _, name = name_around(text, at, found.end("tail"))
-    plain = found["v"].replace("'\\''", "'").replace("''", "'")
+    plain = found["v"].replace("'\\''", "'").replace("'\"'\"'", "'").replace("''", "'")
     kind = secret_name_kind(name, plain, True) if name else None
     return Span(*found.span("v"), kind) if kind else None
 
@@ -205,7 +205,7 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     named = name.startswith("--") or _ENV_NAME.fullmatch(name)
     if match["sep"].isspace() and not named:
         image = _IMAGE_LINE.search(text, max(0, start - 12), start)
-        if name != "PASSWORD" or (match["quoted"] is None and not image):
+        if name.lower() not in ("password", ":password") or (match["quoted"] is None and not image):
             return None
     flag = name.startswith("--")
     if (
@@ -335,7 +335,7 @@ def _apart(passwords: str, others: str) -> Iterator[str]:
     )
     yield rf"(?:_{either}{capitals}|_PAT|{either}[A-Z0-9]*_{capitals}){_CLOSE}(?i:{value})[^\n]{{6}}"
     yield rf"PW[\"']?[ \t]*[=:][ \t]*{_WORD}"
-    yield rf"PASSWORD{_CLOSE}(?i:{value})[fbruFBRU]{{0,2}}\\*[\"'`]"
+    yield rf"(?i)password{_CLOSE}(?:{value}|\s*=\s*)[fbruN@]{{0,2}}\\*[\"'`]"
     yield rf"ENV[ \t]+PASSWORD[ \t]+{_WORD}"
     named = rf"[A-Z0-9_-]*{_CLOSE}="
     yield rf"(?:{passwords}){named}{_WORD}|(?:{others}){named}{_TOKEN_IN_ENVIRONMENT}"
@@ -346,7 +346,7 @@ _PASS = r"(?:(?-i:p)ass|p(?-i:a)ss|pa(?-i:s)s|pas(?-i:s)|(?-i:[A-WYZa-z0-9_]PASS
 _CAPITAL_PASS = r"PASS(?:[\\\"'`)\]]+\s*[:=,]|\s+[:=,]|[=,]|:[^ ]|[\\\"'`)\]]*(?:\s+\||\s(?:is|was|to|as)[: \t]))\s*[^\n]{4}"
 PROBES = (
     _set_under(
-        rf"(?:{_PASS}|pass(?:w|phrase|code|[\d_.-])[\w.-]*|_pw|(?:pwd|psk)(?:[\d_.-][\w.-]*)?|kennwort[\w.-]*)",
+        rf"(?:{_PASS}|pass(?:w|phrase|code|[\d_.-])[\w.-]*|_pw|(?:^|[^a-z])pw|(?:pwd|psk)(?:[\d_.-][\w.-]*)?|kennwort[\w.-]*)",
         _WORD_QUOTED,
         _WORD,
         _WORD_APART,

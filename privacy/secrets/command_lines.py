@@ -28,7 +28,7 @@ _PGPASS = compile_rule_pattern(
 )
 _PASS_ARGUMENT = compile_rule_pattern(r"pass:(?P<v>[^\s\"'\\,(){}\[\];]{4,128})(?![,(){}\[\];])")
 _IDENTIFIED = compile_rule_pattern(
-    r"(?i)identified (?:with \S{1,40} )?by (?:password )?\\*[\"'](?P<v>[^\s\"'\\]{4,128})"
+    r"(?i)identified (?:with \S{1,40} )?by (?:password )?(?:\\*[\"']|(?=[^\s;]*\d))(?P<v>[^\s\"'\\;]{4,128})"
 )
 _CHPASSWD = compile_rule_pattern(
     r"[\w-]{1,32}:(?P<v>[^\s\"'|:\\]{4,128})[\"']?\s{0,3}\|?\s{0,3}(?:sudo )?chpasswd"
@@ -101,7 +101,7 @@ DETECTORS: tuple[Detector, ...] = (
         _IDENTIFIED,
         "PASSWORD",
         _is_set,
-        probe=r"(?i)identified (?:with \S+ )?by (?:password )?\\*[\"'][^\s\"'\\]{4}",
+        probe=r"(?i)identified (?:with \S+ )?by (?:password )?\\*[\"']?[^\s\"'\\;]{4}",
     ),
     make_near_detector(
         b"chpasswd",

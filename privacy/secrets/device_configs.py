@@ -5,9 +5,26 @@ A statement is a line of words: what it configures, the word for a secret, often
 `encrypted`), and the value.
 """
 
-from tracemill.privacy.core.entropy import is_password, is_stand_in
+import re
+from collections.abc import Iterator
+
+from tracemill.privacy.core.entropy import (
+    has_all_kinds,
+    is_mixed_case,
+    is_password,
+    is_stand_in,
+    shape_wordiness,
+)
 from tracemill.privacy.core.ordinary_values import is_ordinary
-from tracemill.privacy.core.rule import Detector, make_anywhere_detector
+from tracemill.privacy.core.rule import (
+    Detector,
+    Span,
+    TextView,
+    build_words_pattern,
+    compile_rule_pattern,
+    make_anywhere_detector,
+    make_probed_detector,
+)
 
 # A line or a quoted text begins, perhaps with the prompt of a device, `set` or `no`.
 _LINE = r"(?<![^\n\"'`])[ \t]*(?:[\w.-]{1,64}(?:\([\w.-]{1,40}\))?[#>][ \t]?)?(?:(?:set|no|add)[ \t]+)?"
@@ -29,7 +46,49 @@ def _is_community(value: str) -> bool:
     return value.lower() not in _COMMUNITIES and not is_stand_in(value) and not is_ordinary(value)
 
 
+def _is_drawn(value: str) -> bool:
+    """Tell whether a value under a plain word has letters of both cases and digits, and is no name."""
+    return has_all_kinds(value) and is_password(value) and shape_wordiness(value) < 0.5
+
+
+_WORD_FOR_PASSWORD = re.compile(build_words_pattern((b"pass", b"secret", b"rootpw")))
+_STATEMENT = compile_rule_pattern(
+    rf"(?i:password|passwd|passphrase|secret|(?<![a-z])pass|rootpw)[\w.-]{{0,20}}[ \t]+(?:--\w+[ \t]+)?{_VALUE}(?=\\*\"?;?[ \t]*(?:\r?\n|$))"
+)
+_BEFORE = compile_rule_pattern(rf"{_LINE}{_WORDS}[\w./-]{{0,60}}\Z")
+
+
+def find_statements(view: TextView) -> Iterator[Span]:
+    """Find the value of a line of plain words whose last one but that is a word for a password."""
+    for word in view.near(_WORD_FOR_PASSWORD):
+        if found := _STATEMENT.match(view.text, word.start()):
+            line = view.text.rfind("\n", 0, found.start()) + 1
+            if (
+                found.start() - line < 200
+                and _BEFORE.match(view.text, line, found.start())
+                and _is_drawn(found["v"])
+            ):
+                yield Span(*found.span("v"), "PASSWORD")
+
+
 DETECTORS: tuple[Detector, ...] = (
+    make_probed_detector(
+        find_statements,
+        r"(?i)(?:pass(?:word|wd|phrase)?|rootpw|secret)[\w.-]*[ \t]+(?:--\w+[ \t]+)?\\*\"?[^\s\"'`;\\]*[0-9][^\s\"'`;\\]*\\*\"?;?[ \t]*(?:\r?\n|$)",
+        located=True,
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
+        r"(?<![^\n])[ \t]*(?:(?:stats[ \t]+)?auth[ \t]+[\w.@-]{1,64}|\[[\w.-]{1,100}\](?::\d{2,5})?[ \t]+[\w.@+-]{1,64}|(?:root|admin|deploy|ubuntu|debian|centos|ec2-user)):(?P<v>[^\s\"'`:;|\\/]{8,128})(?=[ \t]*(?:\r?\n|$))",
+        r"(?:auth[ \t]+[\w.@-]+|\][:\d]*[ \t]+[\w.@+-]+|(?:root|admin|deploy|ubuntu|debian|centos|ec2-user)):[^\s\"'`:;|\\/]{8,128}[ \t]*(?:\r?\n|$)",
+        _is_drawn,
+    ),
+    make_anywhere_detector(
+        "SECRET",
+        r"(?<![\w-])[\"']?encrypt[\"']?[ \t]*[:=][ \t]*[\"'](?P<v>[A-Za-z0-9+/]{22,43}={1,2})[\"']",
+        r"encrypt[\"']?[ \t]*[:=][ \t]*[\"'][A-Za-z0-9+/]{22}",
+        is_mixed_case,
+    ),
     make_anywhere_detector(
         "PASSWORD",
         rf"{_LINE}{_WORDS}{_SECRET_WORD}[ \t]+{_ENCODING}{{1,2}}{_VALUE}",

@@ -75,10 +75,15 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_anywhere_detector(
         "WALLET_KEY",
-        r"(?i)\b(?:wallet|private|deployer|signer|priv)\b(?![^\n]{0,40}(?:hash|tx|block|root|public|address))"
+        r"(?i)\b(?:wallet|private|deployer|signer|priv|accounts)\b(?![^\n]{0,40}(?:hash|tx|block|root|public|address))"
         r"[^\n]{0,40}?(?P<v>(?<![0-9a-z])(?:0x)?[0-9a-f]{64})(?![0-9a-f])",
-        r"(?i)(?:wallet|private|deployer|signer|priv)\b[^\n]{0,41}[0-9a-f]{64}",
+        r"(?i)(?:wallet|private|deployer|signer|priv|accounts)\b[^\n]{0,41}[0-9a-f]{64}",
         is_random,
+    ),
+    make_anywhere_detector(
+        "TLS_SECRET",
+        r"(?<!\w)(?:CLIENT_RANDOM|[A-Z_]{4,40}_SECRET(?:_\d)?) (?P<v>[0-9a-f]{64} [0-9a-f]{64,128})(?![0-9a-f])",
+        r"(?:CLIENT_RANDOM|_SECRET(?:_\d)?) [0-9a-f]{64} [0-9a-f]{64}",
     ),
     make_anywhere_detector(
         "WALLET_PHRASE",

@@ -44,7 +44,10 @@ _JOINED = compile_rule_pattern(
     rf"|[\"'`]?\s{{1,24}}[\u2502\u2503\u2551]\s{{1,24}}[\"'`]?(?P<box>{_SOME}{{6,1024}})[\"'`]?\s{{0,80}}[\u2502\u2503\u2551]"
     r"|</key>\s{0,40}<(?:string|data)>\s{0,40}(?P<plist>[^<>\s][^<>\n]{5,1024}?)\s{0,40}</(?:string|data)>"
     r"|\"\s?\{[^{}\"]{0,200}(?:\"[^\"\n{}]{0,200}\"[^{}\"]{0,100}){0,3}?default\s{0,20}=\s{0,4}\"(?P<variable>[^\"\n\\]{6,1024})\""
-    r"|[ \t]{1,8}\"(?P<defined>[^\"\n\\]{6,1024})\""
+    r"|(?:[\"']\s?[:=]\s?\{|[\"'\]]{1,2}=>|[ \t]*:[ \t]*\r?\n|(?:</\w{1,30})?>)\s{0,40}(?:[\"']?\w{1,20}[\"']?\s?:\s?[\w\"']{1,40},?\s{1,40}){0,3}"
+    r"(?:[\"']?(?i:default|default_?value|value)[\"']?\s?:\s{0,3}[\"']?|string\(\d{1,4}\) \"|<(?i:value)\b[^<>\n]{0,60}>)(?P<nested>[^\s\"'<>{},]{6,1024})(?=[\"'<,\s]|$)"
+    r"|[\"'],\s{0,3}(?:\w{1,20}=[\w.]{1,40},\s{0,3}){0,4}default\s?=\s?b?[\"'](?P<fallback>[^\"'\n\\]{6,1024})[\"']"
+    r"|[ \t]{1,8}@?\"(?P<defined>[^\"\n\\]{6,1024})\""
     r"|\?\s?\r?\n[^\n]{0,40}?\s[\"'`]?(?P<answer>[^\s\"'`,;<>(){}]{12,1024})[\"'`]?\.?(?=\r?\n|$)"
     r"|\s[^\n]{0,60}?\b(?:new one|new value|now|it's|instead|here(?:'s| is)(?: it)?|use)[: ]{1,2}[\"'`](?P<told>[^\s\"'`]{12,1024})[\"'`]"
     r"|[\"']?\r?\n\"(?P<below>[^\"\n\\]{6,1024})\"(?=\r?\n|$)"
@@ -78,9 +81,19 @@ def _kind(text: str, start: int, name: str, how: str, value: str) -> str | None:
         name = name[mark.end() :] if (mark := _MARK.match(name)) else name
     if how == "defined" and not _DEFINES.search(text, max(0, start - 24), start):
         return None
-    plain = how in ("default", "typed", "below", "made", "hashed", "else", "plist", "variable", "box") or (
-        how == "coloured" and name.isupper()
-    )
+    plain = how in (
+        "default",
+        "typed",
+        "below",
+        "made",
+        "hashed",
+        "else",
+        "plist",
+        "variable",
+        "box",
+        "nested",
+        "fallback",
+    ) or (how == "coloured" and name.isupper())
     kind = secret_name_kind(name, value, plain)
     if how not in ("cell", "said", "wrapped", "opened", "answer", "told", "unset", "defined") or kind is None:
         return kind
@@ -126,6 +139,8 @@ _JOINTS = (
     r"\?\s?\r?\n",
     r"[\"']?\r?\n\"[^\"\n]{6}",
     r"\s*[=:]\s*\(\s*[bfru]{0,2}[\"'][^\"'\n]{6}",
+    r"(?:[\"']\s?[:=]\s?\{|[\"'\]]+=>|[ \t]*:[ \t]*\r?\n|(?:</\w*)?>)\s*(?:[\w\"']+\s?:\s?[^\n]*\n\s*)*[\"']?(?:default|value|string\(\d|<value)",
+    r"[\"'],\s*[^\n()]*default\s?=\s?b?[\"']",
 )
 DETECTORS: tuple[Detector, ...] = (
     make_anywhere_detector(
@@ -140,11 +155,11 @@ DETECTORS: tuple[Detector, ...] = (
         rf"(?i){_NAME}[\w-]*\"\s?\{{[^{{}}]*default\s*=\s*\"",
         rf"=\s?(?:{_WRAPPERS})[ (]{{1,2}}b?[\"'][^\"'\n\\]{{6}}",
         r"(?:new one|new value|now|it's|instead|here(?:'s| is)(?: it)?|use)[: ]{1,2}[\"'`][^\s\"'`]{12}",
-        rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w.-]*{_NAME}[\w-]*[ \t]+\"",
+        rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w.-]*{_NAME}[\w-]*[ \t]+@?\"",
         located=True,
     ),
     make_anywhere_detector("PASSWORD", r"(?i:ConvertTo-SecureString)(?:\s{1,3}-(?i:AsPlainText|Force))*\s{1,3}(?:-(?i:String)\s{1,3})?(?:\\*(?P<quote>[\"'])(?P<w>[^\"'\n$]{4,256})\\*(?P=quote)|(?P<v>(?![-$(\"'])[^\s\"'|;()]{4,256}))", r"(?i)ConvertTo-SecureString\s", is_given),
-    make_anywhere_detector("PASSWORD", r"(?:(?<=> )|(?<=[\"'])|(?<![^\n])[ \t]*)AUTH (?:[\w.-]{1,40} )?(?P<v>(?!PLAIN|LOGIN|XOAUTH2|CRAM)[^\s\"'\\]{6,128})(?=\\[rn]|[\"']|\s*?(?:\n|$))", r"AUTH (?:[\w.-]+ )?[^\s\"'\\]{6}", _is_set),
+    make_anywhere_detector("PASSWORD", r"(?:(?<=> )|(?<=[\"'])|(?<![^\n])[ \t]*)(?:AUTH\"? \"?(?:[\w.-]{1,40}\"? \"?)?|PASS )(?P<v>(?!PLAIN|LOGIN|XOAUTH2|CRAM)[^\s\"'\\]{6,128})(?=\\[rn]|[\"']|\s*?(?:\n|$))", r"(?:AUTH\"? \"?(?:[\w.-]+\"? \"?)?|PASS )[^\s\"'\\]{6}", _is_set),
     make_anywhere_detector("PASSWORD", r"curl\b[^\n|;&]{0,300}?\s-[a-zA-Z]{0,6}u\\*[\"']?[^\s:\"'\\-][^\s:\"'\\]{0,64}:(?P<v>[^\s\"'\\]{4,128})", r"curl\b[^\n|;&]*\s-[a-zA-Z]*u\\*[\"']?[^\s:\"'\\]+:[^\s\"'\\]{4}", is_given),
     make_anywhere_detector("PASSWORD", r"(?i:jdbc:oracle:(?:thin|oci8?):)[\w$#.-]{1,64}/(?P<v>[^\s\"'@/]{4,128})@", r"(?i)jdbc:oracle:(?:thin|oci8?):[\w$#.-]+/", is_given),
     make_anywhere_detector("PASSWORD", r"(?<![^\n])[ \t]*(?:requirepass|masterauth|sentinel auth-pass \S{1,64})[ \t]+[\"']?(?P<v>[^\s\"'#]{5,256})", r"(?:requirepass|masterauth|auth-pass)[ \t]", is_given),
@@ -155,7 +170,7 @@ DETECTORS: tuple[Detector, ...] = (
     make_anywhere_detector("PASSWORD", r"(?<![\w:/.-])[\w.-]{1,64}:(?P<v>[^\s\"'`@:/$%{}]{4,128})@(?:tcp6?|unix|cloudsql)\(", r"[^\s\"'@]@(?:tcp6?|unix|cloudsql)\(", is_given),
     make_anywhere_detector("PASSWORD", r"(?i)enter (?:the |your |new |same )?(?:pass(?:word|phrase|code)|api key|(?:\w{1,20} )?token)(?: (?:for|again|to)[^\n:]{0,120})?: (?P<v>[^\s\"'`<>()]{8,256})(?=\r?\n|$)", r"(?i)enter [\w ]*(?:pass(?:word|phrase|code)|api key|token)[^\n:]*: [^\s]{8}", _is_set),
     make_anywhere_detector("PASSWORD", r"(?:\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)\s?(?:[:\uff1a=]|\u662f|\u4e3a|\u70ba|\u306f|\ub294)\s?[\"'`\u201c\u300c]?(?P<v>[!-&(->@-_a-~]{6,64})", r"\?\?\s?[:?=]\s?[\"'`?]?[!->@-~]{6}", _is_set),
-    make_anywhere_detector("SECRET", r"(?i:\bhmac(?:\.new|_sha\d{1,3}|\.HMAC)?|createHmac)\(\s{0,4}(?:\\*[\"'][\w-]{2,16}\\*[\"'],\s{0,4})?b?\\*[\"'](?P<v>[^\"'\n\\]{16,512})\\*[\"']", r"(?i)hmac(?:\.new|_sha\d{1,3}|\.hmac)?\(\s*(?:\\*[\"'][\w-]+\\*[\"'],\s*)?b?\\*[\"'][^\"'\n\\]{16}", is_token),
+    make_anywhere_detector("SECRET", r"(?i:\bhmac(?:\.new|_sha\d{1,3}|\.HMAC)?|createHmac|\b(?:Fernet|AES\.new|AESGCM|ChaCha20Poly1305|createCipheriv|SecretKeySpec))\(\s{0,4}(?:\\*[\"'][\w-]{2,16}\\*[\"'],\s{0,4})?b?\\*[\"'](?P<v>[^\"'\n\\]{16,512})\\*[\"']", r"(?i)(?:hmac(?:\.new|_sha\d{1,3}|\.hmac)?|fernet|aes\.new|aesgcm|poly1305|cipheriv|keyspec)\(\s*(?:\\*[\"'][\w-]+\\*[\"'],\s*)?b?\\*[\"'][^\"'\n\\]{16}", is_token),
     make_anywhere_detector("URL_TOKEN", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=(?P<v>[A-Za-z0-9_-]{24,128})(?![\w$({%-])", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=[A-Za-z0-9_-]{24}", is_token),
     make_anywhere_detector("TOTP_SECRET", r"otpauth://[^\s\"'<>]{1,200}?[?&;]secret=(?P<v>[A-Za-z2-7]{12,128})", r"otpauth://"),
     make_anywhere_detector("BITWARDEN_TOKEN", r"(?<![\w.])0\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(?P<v>[A-Za-z0-9]{24,40}:[A-Za-z0-9+/]{20,48}={0,2})", r"0\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\."),

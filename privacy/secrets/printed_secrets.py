@@ -73,10 +73,10 @@ _READERS = _set(
     Get-Content gc"""
 )
 _PASSING = _READERS | _set(
-    """tee tr cut sed awk gawk mawk grep egrep fgrep rg sort uniq column paste expand json_pp python python3 perl ruby
+    """tee tr cut sed awk gawk mawk grep egrep fgrep rg findstr Select-String sort uniq column paste expand json_pp python python3 perl ruby
     node iconv gunzip zcat zstdcat dd dos2unix xmllint pv sponge"""
 )
-_GREPS = _set("grep egrep fgrep rg")
+_GREPS = _set("grep egrep fgrep rg findstr Select-String")
 _PICKING = _set("cut awk gawk mawk sed")
 _QUERIES = _set("jq yq gojq dasel xq tomlq fx")
 _WITH_PROGRAM = (_GREPS | _PICKING | _QUERIES | {"tr"}) - {"cut"}
@@ -86,7 +86,7 @@ _RUNNERS = _set(
     dotenv vagrant gcloud railway teller nsenter chroot watch lxc su direnv sops with-contenv nix-shell busybox winpty
     mise unbuffer script dbus-run-session runuser gosu aws-okta saml2aws minikube multipass limactl colima incus wsl"""
 )
-_SHELLS = _set("bash sh zsh dash ash ksh powershell pwsh")
+_SHELLS = _set("fish bash sh zsh dash ash ksh powershell pwsh")
 _INTERPRETERS = re.compile(r"(?:python[\d.]*|node|bun|deno|ruby|perl|php)$")
 _AWAY = re.compile(r"1?(?:>|>>|>\|)$|&>>?$")
 _SHOWN = re.compile(r"/dev/(?:stdout|stderr|tty|fd/[12])$|&?[12]$")
@@ -97,6 +97,7 @@ _POWERSHELL = re.compile(r"\$env:\w+")
 _LISTED = re.compile(r"-[a-zA-Z]*")
 _TOKEN_FILE = re.compile(
     r"(?:^|/)(?:(?:[\w-]+-)?token|[\w-]+-password|initialAdminPassword|\.(?:token|secret|password))$"
+    r"|^(?:~|/(?:etc|var|run|opt|srv|mnt|home|root))/(?:[\w.-]+/)*(?!bin/)[\w-]+_(?:token|password|passphrase|secret|api_key)$"
 )
 _RANDOM = re.compile(r"/dev/u?random$")
 _COUNTS = re.compile(
@@ -115,6 +116,9 @@ _CODE_MAKES = re.compile(
 )
 _CODE_READS = re.compile(
     r"(?:environ(?:\.get\(|\[)|getenv\(|process\.env(?:\.|\[)|ENV(?:\.fetch\(|\[)|\$_?ENV[\[{]|Deno\.env\.get\()\s*[\"']?(?P<name>\w+)"
+)
+_CODE_SETTING = re.compile(
+    r"(?:settings|config|conf|cfg|credentials|secrets)(?:\.|\[:?[\"']?|\(\\*[\"']|\.(?:dig|get|fetch)\(:?[\"']?)(?P<name>\w+(?:\.\w+)*)"
 )
 _CODE_FIELD = re.compile(
     r"(?:json\.loads?|JSON\.parse|require|safe_load|tomllib\.loads?|read_json)\(.*(?:\[[\"'](?P<key>\w+)[\"']\]|\.(?P<field>\w+))\W*$",
@@ -494,6 +498,7 @@ def _code_flow(code: str, given: Flow = Flow.NOTHING) -> Flow:
     if not _CODE_PRINTS.search(code) or _CODE_HARMLESS.search(code):
         return Flow.OTHER
     names = [found["name"] for found in _CODE_READS.finditer(code)]
+    names += [found["name"].rpartition(".")[2] for found in _CODE_SETTING.finditer(code)]
     names += [found["key"] or found["field"] for found in _CODE_FIELD.finditer(code)]
     files = [found["path"] for found in _CODE_FILE.finditer(code)]
     secret = _CODE_MAKES.search(code) or any(map(is_name_of_secret, names))
@@ -510,8 +515,10 @@ def _inline_code(program: str, words: tuple[str, ...]) -> str | None:
         return " ".join(words[2:3])
     if not _INTERPRETERS.match(program):
         return None
+    if given := next((word for word in words if word.startswith("--execute=")), None):
+        return given.partition("=")[2]
     for at, word in enumerate(words[1:-1], 1):
-        if word in ("-c", "-e", "-p", "-pe", "-ne", "-r", "--eval", "--print", "eval") or (
+        if word in ("--execute", "-c", "-e", "-p", "-pe", "-ne", "-r", "--eval", "--print", "eval") or (
             word.endswith("e") and word[0] == "-" and word[1] != "-"
         ):
             code = words[at + 1]

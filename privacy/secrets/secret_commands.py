@@ -43,6 +43,7 @@ keyring get
 kwallet-query * +-r|--read-password
 dcli password|note|p|n|read|otp ~-c
 enpass-cli show|pass
+juju show-secret +--reveal
 hiq * +-d
 skate get ??
 pass-cli|protonpass item view|get
@@ -72,6 +73,8 @@ vault|bao operator init|generate-root
 consul kv get ?
 consul acl token create|read
 consul keygen
+nomad operator gossip keyring generate
+step crypto rand
 nomad var get
 nomad acl token create|self|read
 nomad acl bootstrap
@@ -185,7 +188,7 @@ cloudflared tunnel|access token
 ngrok config authtoken
 oc whoami +-t|--show-token
 kubectl|oc|k3s create token
-kubectl|oc get secret|secrets +-o|--output|--template|-ojsonpath|-oyaml|-ojson|-ogo-template
+kubectl|oc|k get secret|secrets +-o|--output|--template|-ojsonpath|-oyaml|-ojson|-ogo-template
 kubectl|oc config view +--raw
 k3s token
 kubeadm token create|generate
@@ -206,7 +209,9 @@ huggingface-cli|hf auth token
 databricks auth token
 databricks tokens create
 databricks secrets get-secret
-snyk config get ?
+snyk config get api
+cscli bouncers|machines add
+curl|http|xh|wget *latest/api/token
 fastly auth-token|profile token
 sf org auth show-access-token
 sf|sfdx org display +--verbose
@@ -226,7 +231,7 @@ dotnet user-jwts create|print
 redis-cli|valkey-cli|keydb-cli get|GET|Get|getex|GETEX|getdel|GETDEL|mget|MGET ?
 redis-cli|valkey-cli|keydb-cli hget|HGET|HGet * ?
 redis-cli|valkey-cli|keydb-cli hgetall|HGETALL|hvals|HVALS|lrange|LRANGE|smembers|SMEMBERS ?
-etcdctl get ?
+redis-cli|valkey-cli|keydb-cli config|CONFIG get|GET requirepass|masterauth
 memcached-tool|memccat ?
 travis token
 influx auth create

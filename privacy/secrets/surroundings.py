@@ -47,12 +47,12 @@ _SPOKEN_WORDS = (b"password", b"passphrase", b"token", b"secret", b"key")
 _PPK = compile_rule_pattern(r"(?i)private-lines: \d{1,3}(?P<v>(?:(?:\\r|\\n|\s)+[A-Za-z0-9+/=]{16,64})+)")
 _COOKIE = compile_rule_pattern(r"(?i)cookie\\*[\"']?\s{0,3}[:=,]\s{0,3}\\*[\"']?(?P<v>[^\"'\r\n\\]{8,4096})")
 _COOKIE_VALUE = compile_rule_pattern(r"=(?P<v>[^;\s,\"'\\]{16,})")
+_KEY_TITLE = r"(?:(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
 _PEM = compile_rule_pattern(
-    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-    r"(?P<body>[\s\S]{40,16000}?)-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    rf"-----BEGIN {_KEY_TITLE}-----(?P<body>[\s\S]{{40,16000}}?)-----END {_KEY_TITLE}-----"
 )
 _PEM_CUT = compile_rule_pattern(
-    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    rf"-----BEGIN {_KEY_TITLE}-----"
     r"(?:(?:\s|\\+[nr]|[\"'+→|\d])*[A-Za-z0-9+/=]{32,})+"
 )
 _AWS_PAIR = compile_rule_pattern(r"(?<![\w/+])(?P<v>[A-Za-z0-9/+]{40})(?![\w/+=])")
@@ -145,7 +145,7 @@ _SPOKEN_PROBE = (
     r"(?:[0-9][\w+/-]{7}|[\w+-](?:[\w+/-]{0,7}[0-9][\w+/-]{7}|[\w+/-]{7,}[0-9]|[\w+/-]{19}))"
 )
 DETECTORS: tuple[Detector, ...] = (
-    make_probed_detector(find_private_keys, r"(?i)-----begin [a-z0-9 ]*private key"),
+    make_probed_detector(find_private_keys, r"(?i)-----begin (?:[a-z0-9 ]*private key|openvpn static)"),
     make_probed_detector(find_assignments, *assignments.PROBES, located=True),
     make_probed_detector(
         find_cookies, r"(?i)cookie\\*[\"']?\s*[:=,]\s*\\*[\"']?[^\"'\r\n\\]*=[^;\s,\"'\\]{16}"

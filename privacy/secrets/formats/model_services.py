@@ -4,7 +4,7 @@ Sources are the vendors' pages on their key formats. Every rule holds a long run
 """
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case
-from tracemill.privacy.core.rule import build_literal_rule
+from tracemill.privacy.core.rule import UUID, build_literal_rule
 
 MODELS = (
     build_literal_rule("ANTHROPIC_KEY", "sk-ant-", r"\<sk-ant-[\w-]{20,}", is_mixed),
@@ -39,5 +39,6 @@ MODELS = (
     build_literal_rule("CURSOR_KEY", "crsr_ key_", r"\<(?:crsr|key)_[0-9a-f]{64}(?![A-Za-z0-9])"),
     build_literal_rule("DAYTONA_KEY", "dtn_", r"\<dtn_[0-9a-f]{64}"),
     build_literal_rule("FRIENDLI_TOKEN", "flp_", r"\<flp_[A-Za-z0-9]{40,}"),
+    build_literal_rule("CONTEXT7_KEY", "ctx7sk-", rf"\<ctx7sk-{UUID}"),
     build_literal_rule("VOLCENGINE_KEY", "AKLT", r"\<AKLT[\w-]{42,}"),
 )
