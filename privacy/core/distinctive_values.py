@@ -18,7 +18,7 @@ from tracemill.privacy.core.entropy import (
 )
 from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
-from tracemill.privacy.core.set_passwords import is_odd_password
+from tracemill.privacy.core.set_passwords import is_odd_password, is_random_path
 from tracemill.privacy.core.word_lists import LABELS, SPEECH
 
 _MOST = 8192  # characters
@@ -56,7 +56,11 @@ class Distinctiveness(IntEnum):
 
 def judge_distinctiveness(value: str) -> Distinctiveness:
     """Judge how far a value that was a secret in one place is a secret elsewhere."""
-    if not MIN_SECRET <= len(value) <= _MOST or is_ordinary(value) or find_keyed_placeholders(value):
+    if (
+        not MIN_SECRET <= len(value) <= _MOST
+        or (is_ordinary(value) and not is_random_path(value))
+        or find_keyed_placeholders(value)
+    ):
         return Distinctiveness.NOT
     if is_odd_password(value):
         return Distinctiveness.ANYWHERE
@@ -64,6 +68,8 @@ def judge_distinctiveness(value: str) -> Distinctiveness:
         return Distinctiveness.ANYWHERE if _is_phrase(value) else Distinctiveness.NOT
     if _TIME.match(value) or not _LETTER.search(value) or len(set(value)) < 5:
         return Distinctiveness.NOT
+    if is_random_path(value):
+        return Distinctiveness.ANYWHERE
     if is_random(value):
         return _judge_random(value)
     if is_stand_in(value) or _PLACE.match(value):
@@ -110,7 +116,7 @@ def _judge_name(value: str) -> Distinctiveness:
         scrambled = len(value) >= 10 and changes >= 5 and value.isalpha() and _CAPITALS.search(value)
         scrambled = scrambled and shape_wordiness(value) < 0.3
         return Distinctiveness.ANYWHERE if scrambled else Distinctiveness.NOT
-    if len(value) >= 16 and changes >= 6 and entropy(value) >= 3.6 and shape_wordiness(value) < 0.75:
+    if len(value) >= 14 and changes >= 6 and entropy(value) >= 3.4 and shape_wordiness(value) < 0.75:
         return Distinctiveness.ANYWHERE
     if _TECHNICAL.search(value):
         return Distinctiveness.NOT

@@ -11,9 +11,10 @@ from urllib.parse import quote, quote_plus
 
 _MIN_ENCODED = 10  # characters of a piece of Base64
 _PERCENT = re.compile("%[0-9A-F]{2}")
-_UNCHANGED = re.compile(r"[\w.-]+", re.ASCII)  # no encoding escapes these
+_UNCHANGED = re.compile(r"[A-Za-z0-9]+")  # no encoding escapes these
 _UNSAFE = frozenset("<>&'")  # JSON inside HTML escapes these
 _SHELL_SIGNS = re.compile(r"[^\w@%+=:,./-]", re.ASCII)
+_SIGNS = re.compile(r"[^A-Za-z0-9]")
 _SHELL_QUOTED = re.compile(r"[$`\"\\!]")
 
 
@@ -51,6 +52,11 @@ def list_echo_spellings(value: str) -> set[str]:
         found |= {quoted, _PERCENT.sub(lambda code: code[0].lower(), quoted)}
     found |= {html.escape(value), html.escape(value, quote=False), value.replace("'", "'\\''")}
     found |= {_SHELL_SIGNS.sub(r"\\\g<0>", value), _SHELL_QUOTED.sub(r"\\\g<0>", value)}
+    found |= {
+        re.escape(value),
+        _SIGNS.sub(r"\\\g<0>", value),
+        _SIGNS.sub(lambda sign: f"\\u{ord(sign[0]):04x}", value),
+    }
     return found | {value.replace("'", "''")} | coded
 
 

@@ -15,6 +15,7 @@ from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_dis
 from tracemill.privacy.core.placeholder_keys import find_placeholder_digits, hash_with_placeholder_key
 from tracemill.privacy.core.rule import Span, encode_rule_text
 from tracemill.privacy.core.spellings import base64_spellings, list_echo_spellings
+from tracemill.privacy.core.word_lists import COMMON_WORDS
 from tracemill.privacy.personal.labelled_data import PERSON
 from tracemill.privacy.redaction.detectors import NOTHING, DetectorNeeds, Detectors
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe, build_prefilter_pattern
@@ -26,6 +27,7 @@ _HEAD = 12  # characters of a form that are searched first
 _LITTLE = 100_000  # a smaller trace is searched form by form, without compiling them
 _SHORT = 500  # the same for one text
 _BROKEN = 24  # least characters of a value that line breaks may interrupt
+_LEAST_FIRST = 4  # a shorter first name is searched only with the last name
 _LEAST_JOINED = 8  # a longer name is searched without its blanks too
 _BREAK = r"(?:\\?\r?\n[ \t]*(?:\d{1,6}(?:\u2192|\t|\||:))?[ \t]*)?"
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+")
@@ -49,11 +51,8 @@ class TakenValues:
 
     def __init__(self, values: Mapping[str, str], base: Detectors, texts: Collection[str]) -> None:
         self._base = base
-        self._persons = {
-            value: _person_pattern(value)
-            for value, kind in values.items()
-            if kind == "PERSON" and _FULL_NAME.fullmatch(value)
-        }
+        names = [value for value, kind in values.items() if kind == "PERSON" and _FULL_NAME.fullmatch(value)]
+        self._persons = {value: _person_pattern(value, _is_only_a_name(value, texts)) for value in names}
         values = {value: kind for value, kind in values.items() if kind not in NO_SECRETS}
         self.kinds: dict[str, str] = {}
         """The values that are searched for, each with its type."""
@@ -90,6 +89,7 @@ class TakenValues:
                 self._broken.append(value)
         self._pieces |= dict.fromkeys(base64_spellings(data), value)
         self._pieces |= dict.fromkeys(base64_spellings(base64.b64encode(data)), value)
+        self._pieces |= dict.fromkeys(base64_spellings(value.encode("utf-16-le", "surrogatepass")), value)
 
     def needs(self, text: str) -> DetectorNeeds:
         """Tell whether a text can hold one of the values."""
@@ -152,13 +152,29 @@ def _person_heads(name: str) -> tuple[str, str, str, str]:
     return first, first.lower(), first.upper(), last
 
 
+def _is_only_a_name(name: str, texts: Iterable[str]) -> bool:
+    """Tell whether no text has a first name in small letters or joined to other words."""
+    first = name.split(" ")[0]
+    if len(first) < _LEAST_FIRST or first.lower() in COMMON_WORDS:
+        return False
+    other = re.compile(
+        rf"(?<![\w.@-]){re.escape(first.lower())}(?![\w.@-])|[\w.]{re.escape(first)}|{re.escape(first)}[\w(.]\w"
+    )
+    return not any(other.search(text) for text in texts)
+
+
 @lru_cache(maxsize=256)
-def _person_pattern(name: str) -> re.Pattern[str]:
-    """Build a pattern of a name: as it is, in capitals, last name first, or joined."""
+def _person_pattern(name: str, first_too: bool = False) -> re.Pattern[str]:
+    """Build a pattern of a name: as it is, in capitals, last name first, or joined.
+
+    `first_too`: its first word alone too.
+    """
     words = [re.escape(word) for word in name.split(" ")]
     forms = [r"\s+".join(words), r"\s+".join(map(str.upper, words)), f"{words[-1]}, {words[0]}"]
     if len(name) > _LEAST_JOINED:
         forms.append(f"(?i:{'[._-]?'.join(words)})")
+    if first_too:
+        forms.append(words[0])
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(forms)})(?![^\W_])")
 
 
@@ -218,6 +234,8 @@ def _with_parts(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield unquote(value), kind
         if "\\" in value:
             yield _SHELL_ESCAPE.sub(r"\1", value), kind
+        if "'" in value:
+            yield value.replace("'\"'\"'", "'").replace("'\\''", "'"), kind
         plain = _from_base64(value)
         if plain:
             yield plain, kind
