@@ -7,6 +7,7 @@ release has few such values, and each is reviewed.
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import (
+    changes_case_often,
     entropy,
     has_all_kinds,
     is_password,
@@ -20,6 +21,8 @@ from tracemill.privacy.core.rule import Span, compile_rule_pattern
 _ABOUT = (
     r"(?i:passw(?:or)?d|passwd|\bpwd|\bpw\b|passphrase|passcode|secret|(?<!_)\btoken\b|api[ _-]?key"
     r"|access[ _-]?key|credential|\bcreds?\b|bearer|private[ _-]?key|signing[ _-]?key|encryption[ _-]?key"
+    r"|passwort|kennwort|mot de passe|contrase\xf1a|senha|wachtwoord|l\xf6senord|has\u0142o|heslo|parola"
+    r"|\u043f\u0430\u0440\u043e\u043b\u044c|\u041f\u0430\u0440\u043e\u043b\u044c|\u5bc6\u7801|\bauth\b"
     r"|\blog ?in\b|\bunlock|\bpin\b)"
 )
 _VALUE = r"(?P<v>(?<![\w+/=.$@-])[A-Za-z0-9+/_.!#$%^&*~=-]{10,512}(?![\w+/=]))"
@@ -61,7 +64,8 @@ def _may_be_secret(value: str) -> bool:
         return False
     if "_" in value.strip("_") or value.startswith(("-", "$")):
         return False
-    return has_all_kinds(value) and entropy(value) >= 3.2 and shape_wordiness(value) < 0.5
+    drawn = has_all_kinds(value) or (value.isalnum() and changes_case_often(value))
+    return drawn and entropy(value) >= 3.2 and shape_wordiness(value) < 0.5
 
 
 def _is_constant(value: str) -> bool:
