@@ -346,9 +346,12 @@ def test_a_text_that_is_a_json_document_is_judged_as_one(tmp_path: Path) -> None
     pq.write_table(table, tmp_path / "a.parquet")
     findings = Scanner(make_known([]), KEY, {VARIABLE: "none"}).scan(tmp_path).findings
     found = Counter(found.row for found in findings)
-    passed = []
+    passed: list[str] = []
+    earlier: set[str] = set()
     for number, each in enumerate(documents):
-        taken = sum(part not in redactor.redact_text(each.text)[0] for part in each.parts)
+        told = redactor.redact_text(each.text)[0]
+        taken = sum(part not in told and part not in earlier for part in each.parts)
+        earlier.update(each.parts)  # a value under one name counts once in a file
         passed += [each.text] if found[number] < taken else []
     assert len(documents) >= 90
     assert passed == []
@@ -374,7 +377,7 @@ def test_plants_are_found_in_every_place_of_a_release(gate: PublishGate, case: R
     places = [*CELLS, *FILES, *JSON_FILES]
     assert min(of[place] for place in places) >= 14
     for personal in (False, True):
-        assert of[personal, "missed"] >= 40
+        assert of[personal, "missed"] >= 30
         assert found[personal, "all"] >= ALL * of[personal, "all"], passed
         assert found[personal, "missed"] >= OF_MISSED * of[personal, "missed"], passed
     assert [(place, found[place], of[place]) for place in places if found[place] < 0.9 * of[place]] == []

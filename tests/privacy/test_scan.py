@@ -76,7 +76,7 @@ def test_a_page_is_judged_as_it_is_shown(tmp_path: Path) -> None:
     data = json.dumps(
         {"rows": [{"ch": "fine"}, {"ch": f"run\n{token(1)}", "why": 'x\nDB_PASSWORD="Zk9!vvQm2"'}]}
     )
-    given = "f = Fernet(b'uJ0jQADS8ou1zRzKq')"
+    given = "h = Hashids('uJ0jQADS8ou1zRzKq')"
     lines = [
         "<!doctype html>",
         f"<p>{html.escape(given)}</p>",
