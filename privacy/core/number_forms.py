@@ -39,6 +39,8 @@ dni = \d{8} =
 hkid|hk id|hong kong id|hong kong identity = [A-Z]{1,2}\d{6} ?(?:\([\dA]\)|[\dA]) = -
 emirates id|emirates_id|emiratesid = 784-?\d{4}-?\d{7}-?\d = -
 iin = \d{12} =
+nin = \d{11} =
+thai id|thai_id = \d-?\d{4}-?\d{5}-?\d{2}-?\d = th.pin
 rnokpp = \d{10} =
 steuer-id|steuerid|steuer id|steueridentifikationsnummer|steuer-identifikationsnummer|steuerliche identifikationsnummer|idnr|taxid|tax id|tax_id|tin = \d{2} ?\d{3} ?\d{3} ?\d{3} = de.idnr
 steuernummer|steuer-nr|steuer-nummer|stnr = \d{2,3}/\d{3,4}/\d{4,5} =
@@ -137,6 +139,7 @@ _SCRIPTS = r"""
 \u03b1\u03bc\u03ba\u03b1|\u0391\u039c\u039a\u0391 = \d{11} = gr.amka
 \u0440\u043d\u043e\u043a\u043f\u043f|\u0420\u041d\u041e\u041a\u041f\u041f|\u0406\u041f\u041d = \d{10} =
 \u0418\u0418\u041d = \d{12} =
+\u0e40\u0e25\u0e02\u0e1b\u0e23\u0e30\u0e08\u0e33\u0e15\u0e31\u0e27\u0e1b\u0e23\u0e30\u0e0a\u0e32\u0e0a\u0e19 = \d-?\d{4}-?\d{5}-?\d{2}-?\d = th.pin
 \u0627\u0644\u0631\u0642\u0645 \u0627\u0644\u0642\u0648\u0645\u064a|\u0631\u0642\u0645 \u0627\u0644\u0647\u0648\u064a\u0629 = \d{10}|\d{14} =
 \u8eab\u5206\u8b49\u5b57\u865f|\u8eab\u5206\u8b49 = [A-Z][12]\d{8} =
 """

@@ -63,6 +63,7 @@ _SHORT = 6  # shorter labels are part of many words
 _TOGETHER = 30  # short labels in a probe; the prefilter takes twice as long for sixty and more
 _SUFFIX = r"(?:number|nummer|num|no|nr|id|code|value|s)?"
 _BEHIND = rf"{_SUFFIX}[^A-Za-z0-9\n][^\n]{{0,24}}[0-9]"
+_EDGE = r"(?:^|[\n,;\t\"'_|] ?)"
 _IN_HEAD = rf"_?{_SUFFIX}[\"'`*\]]*[ \t]*[|,;\t\r\n]"
 
 
@@ -77,9 +78,11 @@ def _probes(numbers: dict[str, list[NumberForm]]) -> Iterator[str]:
     here = "|".join(places)
     for first in range(0, len(short), _TOGETHER):
         few = "|".join(map(re.escape, short[first : first + _TOGETHER]))
-        yield rf"(?i)(?:^|[^a-z])(?:{few})(?:{_BEHIND}|{_IN_HEAD})"
+        yield rf"(?i)(?:^|[^a-z])(?:{few}){_BEHIND}"
+        yield rf"(?i){_EDGE}(?:{few}){_IN_HEAD}"
     yield rf"(?i)(?:^|[^a-z])em\?o{_BEHIND}"
-    yield rf"(?i)(?:^|[^a-z])(?:{here})(?:{_BEHIND}\.[0-9]{{4}}|{_IN_HEAD})"
+    yield rf"(?i)(?:^|[^a-z])(?:{here}){_BEHIND}\.[0-9]{{4}}"
+    yield rf"(?i){_EDGE}(?:{here}){_IN_HEAD}"
     long = "|".join(re.escape(label) for label in latin if label not in (*short, *places))
     yield rf"(?i)(?:{long}|driver\?s licen[cs]e)"
 
