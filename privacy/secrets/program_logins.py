@@ -45,11 +45,11 @@ _COMMANDS = (
 )  # fmt: skip
 _PASS_WORDS = (
     r"(?:passwor[dt]|passwort|kennwort|passphrase|passcode|mot de passe|contrase[n\xf1]a|senha|wachtwoord|"
-    r"l[\xf6o]senord|adgangskode|salasana|has[\u0142l]o|heslo|parola|[\u043f\u041f]\u0430\u0440\u043e\u043b\u044c)"
+    r"l[\xf6o]senord|adgangskode|salasana|has[\u0142l]o|heslo|parola|[\u015f\u015e]ifre|[\u043f\u041f]\u0430\u0440\u043e\u043b\u044c)"
 )
 _PASS_PROBE = (
     r"(?:passwor[dt]|kennwort|passphrase|passcode|mot de passe|contrase[n\xf1]a|senha|wachtwoord|"
-    r"l[\xf6o]senord|adgangskode|salasana|has[?l]o|heslo|parola|\?{6})"
+    r"l[\xf6o]senord|adgangskode|salasana|has[?l]o|heslo|parola|\?ifre|\?{6})"
 )
 _COPULA = r"(?:[ \t]{1,2}(?:is|was|are|lautet|lautete|ist|war|est|es|era|\xe9|\xe8|er|on|to|set to|changed to|auf):?|[ \t]{0,2}(?::|=|->|\u2192))"
 DETECTORS: tuple[Detector, ...] = (

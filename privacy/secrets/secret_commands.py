@@ -199,6 +199,9 @@ terraform|tofu|terragrunt output ?
 pulumi config get ?
 pulumi stack output ? +--show-secrets
 stripe listen +--print-secret
+stripe config +--get
+supabase secrets get ??
+crudini * * ?
 npm token create|list
 npm|yarn|pnpm config get ?
 poetry config ?

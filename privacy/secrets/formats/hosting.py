@@ -52,6 +52,8 @@ HOSTING = (
         r"\<(?:vc[piark]_|vercel_blob_rw_)\w{24,}",
         is_mixed_case,
     ),
+    build_literal_rule("YANDEX_TOKEN", "y0_", r"\<y0_[\w-]{50,}", is_mixed_case),
+    build_literal_rule("NEBULA_KEY", "dnkey-", r"\<dnkey-[\w-]{60,}", is_mixed_case),
     build_literal_rule("AGE_KEY", "AGE-SECRET-KEY-", r"\<AGE-SECRET-KEY-1[A-Z0-9]{58}"),
     build_literal_rule("TAILSCALE_KEY", "tskey-", r"\<tskey-(?:[a-z]+-)?[A-Za-z0-9]+-[A-Za-z0-9]{20,}"),
     build_literal_rule(
