@@ -12,8 +12,9 @@ import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+T = TypeVar("T")
 RUN = 20
 REACH = 256
 """Characters from the start of what a located detector finds to the end of its probe."""
@@ -180,7 +181,7 @@ class TextView:
     and of Base64 are an x; in `breaks` the ends of words are blanks.
     """
 
-    __slots__ = ("_ends", "_found", "_planes", "_windows", "raw", "text")
+    __slots__ = ("_ends", "_found", "_once", "_planes", "_windows", "raw", "text")
 
     def __init__(self, text: str, ends: Sequence[int] | None = None) -> None:
         """Take the text, and as `ends` where all probes of located detectors ended."""
@@ -190,6 +191,13 @@ class TextView:
         self.raw = encode_rule_text(text)
         self._planes: dict[str, bytes] = {}
         self._found: dict[tuple[str, bytes], list[int]] = {}
+        self._once: dict[object, Any] = {}
+
+    def once(self, find: Callable[["TextView"], T]) -> T:
+        """Return what a function finds in this text; several detectors share the result of one call."""
+        if find not in self._once:
+            self._once[find] = find(self)
+        return self._once[find]
 
     def plane(self, name: str) -> bytes:
         """Return one of the planes."""

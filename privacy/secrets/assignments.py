@@ -67,14 +67,20 @@ _IMAGE_LINE = compile_rule_pattern(r"(?<![^\n])[ \t]*ENV[ \t]+$")  # of a Docker
 _ENV_LINE = compile_rule_pattern(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
 
 
-def find_assignment_starts(view: TextView) -> Iterator[tuple[int, int]]:
-    """Yield start and end of words with which a secret's name can begin or go on."""
+def find_assignment_starts(view: TextView) -> list[tuple[int, int]]:
+    """Return start and end of words with which a secret's name can begin or go on."""
+    return view.once(_list_starts)
+
+
+def _list_starts(view: TextView) -> list[tuple[int, int]]:
     text = view.text
+    found: list[tuple[int, int]] = []
     for word in view.near(_START):
         start, back = _STARTS[word[0]]
         at = word.start()
         if start.search(text, max(0, at - back), at) if back else start.match(text, at):
-            yield word.span()
+            found.append(word.span())
+    return found
 
 
 def name_around(text: str, at: int, end: int) -> tuple[int, str]:
