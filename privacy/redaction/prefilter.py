@@ -45,12 +45,17 @@ class _Matches(threading.local):
 class Prefilter:
     """Probes, compiled when first used, usable by several threads.
 
+    A pattern that several detectors share is compiled once.
+
     `kept_as` names the purpose under which the compiled database is cached on disk. Use it only where no
     probe holds a value of the user's.
     """
 
     def __init__(self, probes: Iterable[Probe], kept_as: str = "") -> None:
-        self._probes = tuple(probes)
+        merged: dict[tuple[str, bool], int] = {}
+        for pattern, bits, located in probes:
+            merged[pattern, located] = merged.get((pattern, located), 0) | bits
+        self._probes = tuple(Probe(pattern, bits, located) for (pattern, located), bits in merged.items())
         self._kept_as = kept_as
         self._matches = _Matches()
 

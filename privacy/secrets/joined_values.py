@@ -124,8 +124,14 @@ def _is_no_sentence(value: str) -> bool:
     return len(set(words)) == 4 and not (COMMON_WORDS | SPEECH).intersection(words)
 
 
-_NAME = r"(?:pass(?:word|wd|phrase|code)?|pwd|psk|kennwort|secret|token|credential|connection[_-]?string|(?:[a-z_.-]|[a-z] )key|auth|_pat)"
+_NAME = (
+    r"(?:(?:pass|pwd|psk|kennwort|secret|token|credential|authorization|connection[_-]?string|[a-z_. -]key)[\w-]*"
+    r"|auth|_pat)"
+)
 _JOINTS = (
+    r"[\"'`]?:[ \t]*(?:[|>][+-]?[ \t]*)?\r?\n[ \t]*(?:-[ \t]+)?[\"']?[^\s\"'#,]{6}",  # a block
+    r"\\*[\"'`]?\s*(?::|=>?)\s*\[[^\[\]]{8}",  # a list
+    r"\"\s?\{[^{}]*default\s*=\s*\"",
     r"[\"'`]?(?:\x1b\[|\s*[=:]\s*\x1b\[)",
     r"[\"'`]?[)\]]?\s*(?:(?:\|\||\?\?|\?)=|\|\||\?\?|or)\s*[\"'`]",
     r"\s*\?=\s*\S",
@@ -142,6 +148,8 @@ _JOINTS = (
     r"(?:[\"']\s?[:=]\s?\{|[\"'\]]+=>|[ \t]*:[ \t]*\r?\n|(?:</\w*)?>)\s*(?:[\w\"']+\s?:\s?[^\n]*\n\s*)*[\"']?(?:default|value|string\(\d|<value)",
     r"[\"'],\s*[^\n()]*default\s?=\s?b?[\"']",
 )
+JOINED_PROBE = rf"(?i){_NAME}(?:{'|'.join(_JOINTS)})"
+"""A probe that matches wherever a value follows a secret's name in another way than by an assignment."""
 DETECTORS: tuple[Detector, ...] = (
     make_anywhere_detector(
         "SECRET",
@@ -151,11 +159,10 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_probed_detector(
         find_joined,
-        rf"(?i){_NAME}[\w-]*(?:{'|'.join(_JOINTS)})",
-        rf"(?i){_NAME}[\w-]*\"\s?\{{[^{{}}]*default\s*=\s*\"",
+        JOINED_PROBE,
         rf"=\s?(?:{_WRAPPERS})[ (]{{1,2}}b?[\"'][^\"'\n\\]{{6}}",
         r"(?:new one|new value|now|it's|instead|here(?:'s| is)(?: it)?|use)[: ]{1,2}[\"'`][^\s\"'`]{12}",
-        rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w.-]*{_NAME}[\w-]*[ \t]+@?\"",
+        rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w.-]*{_NAME}[ \t]+@?\"",
         located=True,
     ),
     make_anywhere_detector("PASSWORD", r"(?i:ConvertTo-SecureString)(?:\s{1,3}-(?i:AsPlainText|Force))*\s{1,3}(?:-(?i:String)\s{1,3})?(?:\\*(?P<quote>[\"'])(?P<w>[^\"'\n$]{4,256})\\*(?P=quote)|(?P<v>(?![-$(\"'])[^\s\"'|;()]{4,256}))", r"(?i)ConvertTo-SecureString\s", is_given),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
 from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.secrets.assignments import find_assignment_starts, find_continued, name_around
+from tracemill.privacy.secrets.joined_values import JOINED_PROBE
 
 _ITEMS = 100  # values of a list that are read
 _BLOCK = compile_rule_pattern(
@@ -71,19 +72,9 @@ def find_named_values(view: TextView) -> Iterator[Span]:
             yield Span(*match.span("v"), kind)
 
 
-_WORD = (
-    r"(?:pass|pwd|psk|kennwort|secret|token|credential|authorization|connection[_-]?string"
-    r"|[a-z_. -]key)[\w-]*|auth|_pat"
-)
 DETECTORS: tuple[Detector, ...] = (
-    make_probed_detector(
-        find_blocks,
-        rf"(?i)(?:{_WORD})[\"'`]?:[ \t]*(?:[|>][+-]?[ \t]*)?\r?\n[ \t]*(?:-[ \t]+)?[\"']?[^\s\"'#,]{{6}}",
-        located=True,
-    ),
-    make_probed_detector(
-        find_flow_lists, rf"(?i)(?:{_WORD})\\*[\"'`]?\s*(?::|=>?)\s*\[[^\[\]]{{8}}", located=True
-    ),
+    make_probed_detector(find_blocks, JOINED_PROBE, located=True),
+    make_probed_detector(find_flow_lists, JOINED_PROBE, located=True),
     make_probed_detector(
         find_named_values,
         r"(?i)(?:name|key)\\*[\"']?\s*[:=]\s*\\*[\"']?[\w.-]{3,}\\*[\"']?\s*[,;]?\s*\\*[\"']?value\\*[\"']?\s*[:=]\s*"

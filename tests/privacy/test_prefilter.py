@@ -9,12 +9,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tracemill.privacy.core.line_prefixes import PREFIX_PROBES
 from tracemill.privacy.core.rule import TextView
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe
 from tracemill.privacy.redaction.redact_json import unescape_json_for_redaction
 from tracemill.privacy.redaction.redact_text import LeafRedactor, redact_arguments
+from tracemill.privacy.secrets.assignments import find_assignment_starts
 
 DETECTORS = Detectors(
     make_known(['say "hi"\nthere', "plain-value"], ["klarsen"], ["/data/people/kim"], ["box"])
@@ -194,6 +196,56 @@ def test_probes_tell_which_matched_and_where_the_located_ones_ended() -> None:
     assert prefilter.bits(b"..aBBc..x1..x2", ends) == 3
     assert ends == [10, 14]
     assert prefilter.bits(b"nothing", ends) == 0
+
+
+def test_a_pattern_that_detectors_share_is_matched_once_for_all_of_them() -> None:
+    prefilter = Prefilter([Probe("x[0-9]", 1, located=True), Probe("q", 8), Probe("x[0-9]", 2, located=True)])
+    ends: list[int] = []
+    assert prefilter.bits(b"..x1..x2", ends) == 3
+    assert ends == [4, 8]
+    apart = Prefilter([Probe("x[0-9]", 1, located=True), Probe("x[0-9]", 4)])
+    assert apart.bits(b"x1", ends) == 5
+
+
+def test_words_of_names_are_looked_up_once_for_all_detectors_of_a_text() -> None:
+    view = TextView("api_keys: [first, second]\nnext_token = 12\n")
+    starts = find_assignment_starts(view)
+    assert starts == [(4, 7), (31, 36)]
+    assert find_assignment_starts(view) is starts
+    assert find_assignment_starts(TextView("no name")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "api_key:\n  - a8Kd72LqZz91a8Kd72Lq\n",
+        "api_keys: ['a8Kd72LqZz91a8Kd72Lq', 'b8Kd72LqZz91a8Kd72Lq']",
+        'variable "db_password" {\n  type = string\n  default = "Zx81-kTq0-Mw"\n}\n',
+        "authorization: |\n  a8Kd72LqZz91a8Kd72Lq\n",
+        "auth ||= 'a8Kd72LqZz91a8Kd72Lq'",
+        "github_pat => [a8Kd72LqZz91a8Kd72Lq]",
+        '(defvar my-api-key "a8Kd72LqZz91a8Kd72Lq")',
+    ],
+)
+def test_values_below_in_lists_and_joined_otherwise_have_a_probe(text: str) -> None:
+    found = DETECTORS.spans(text, DETECTORS.needs(text))
+    assert found
+    assert sorted(found) == sorted(DETECTORS.spans(text, EVERYTHING))
+
+
+@pytest.mark.parametrize(
+    ("text", "prefixed"),
+    [
+        ("\n- run: make\n- run: test\n", 1),
+        ("@@ -1,2 +1,2 @@\n-old\n+new\n", 1),
+        ("\n 12\tone\n 13\ttwo\n", 1),
+        ("steps:\n  - run: make\n  - run: test\n", 0),  # an indented list is no diff
+        ("a = (b\n     + c\n     - d)\n", 0),
+    ],
+)
+def test_lines_of_a_diff_begin_with_their_sign(text: str, prefixed: int) -> None:
+    prefilter = Prefilter([Probe(probe, 1) for probe in PREFIX_PROBES])
+    assert prefilter.bits(text.encode("latin-1"), []) == prefixed
 
 
 def test_threads_scan_at_once_without_mixing_up_what_they_find() -> None:
