@@ -48,7 +48,7 @@ def _is_inert(text: str, span: Span) -> bool:
     """
     before, after = text[span.start - 1 : span.start] if span.start else "", text[span.end : span.end + 1]
     if before in ("'", '"'):
-        return after == before
+        return after == before and text[span.end - 1] != "\\"
     if before == "<" and after == ">":
         return True
     words = text[span.start : span.end].split(" ")

@@ -168,6 +168,7 @@ class LeafRedactor:
             return new
         if not is_python(text) or is_python(new):
             return new
+        spans = [_without_open_escape(text, span) for span in spans]
         named = self._substitute(text, spans, bare=True)
         if is_python(named):
             return named
@@ -214,6 +215,12 @@ class LeafRedactor:
         kind = (self._format_of(value) or kind) if kind == "SECRET" else kind
         self._log.append(kind)
         return self._stand_in(kind, value, bare=False)
+
+
+def _without_open_escape(text: str, span: Span) -> Span:
+    """Return a span without the backslash that escapes the quote behind it."""
+    escapes = text[span.end - 1] == "\\" and text[span.end : span.end + 1] in ("'", '"')
+    return span._replace(end=span.end - 1) if escapes else span
 
 
 def resolve_redacted_spans(text: str, spans: list[Span]) -> list[Span]:

@@ -53,12 +53,12 @@ _PASS_PROBE = (
 )
 _COPULA = r"(?:[ \t]{1,2}(?:is|was|are|lautet|lautete|ist|war|est|es|era|\xe9|\xe8|er|on|to|set to|changed to|auf):?|[ \t]{0,2}(?::|=|->|\u2192))"
 DETECTORS: tuple[Detector, ...] = (
-    *(
+    *(  # a program may stand behind a colour, whose last letter joins it: `\x1b[0mecho`
         make_anywhere_detector(
             "PASSWORD",
             rf"(?<![\w.-])(?:{program}){how}{_QUOTE}{_VALUE}{_QUOTE}"
             + (rf"\s{{0,3}}(?={after})" if after else ""),
-            rf"\b(?:{program})\b{_UNBOUND.sub('*', how)}{_QUOTE}[^\s\"'\\|;&<>]{{5}}[^\s\"'\\|;&<>]*"
+            rf"(?:\b|[mK])(?:{program})\b{_UNBOUND.sub('*', how)}{_QUOTE}[^\s\"'\\|;&<>]{{5}}[^\s\"'\\|;&<>]*"
             + (
                 r"[^\n|]*\|[^\n|]*(?:stdin|with-token|fd 0|passwd|sudo -|cryptsetup|kinit|ecryptfs|secret set)"
                 if "stdin" in after

@@ -128,6 +128,7 @@ LINES = st.one_of(
 @given(st.lists(LINES, min_size=1, max_size=5).map("\n".join))
 @settings(max_examples=150, deadline=None)
 @example("password = x9Kq2LmN8vRt4Wz1\n")
+@example("password = 'x9Kq2LmN8vRt4Wz1\"\\','")
 def test_python_that_parsed_still_does(code: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
