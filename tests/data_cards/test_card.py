@@ -291,13 +291,14 @@ def test_the_changelog_grows_with_every_version(tmp_path: Path) -> None:
 
 def test_what_the_gate_decided_and_explored_is_on_the_card(tmp_path: Path) -> None:
     gating = {
-        "policy": "value",
+        "share": 0.4,
         "version": "g2",
         "steps": {"ask": {"explored": 5, "worth it": 20}, "skip": {"not worth it": 75}},
         "pairs": {"counted": 12.0, "estimate": 30.2, "low": 20.0, "high": 41.0},
     }
     card, manifest, _ = make(tmp_path, kept(1), gating=gating)
     assert manifest.gating == gating
+    assert "Step selection: 40% of the full cost (g2)." in card
     assert "| asked | explored | 5 |" in card
     assert "| not asked | not worth it | 75 |" in card
     assert "12 steps gave a pair; all steps would give about 30 (95 %: 20 to 41)." in card
