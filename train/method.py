@@ -27,6 +27,8 @@ class TrainingMethod:
     """Config of a release whose rows it reads."""
     columns: tuple[str, ...] = ("prompt", "chosen", "rejected", "tools")
     """Columns that these rows must have, `prompt` and `tools` among them."""
+    weighted: bool = False
+    """Its trainer counts rows by their column `weight`, where `use_weights` is on and the config has it."""
     defaults: SettingValues = field(default_factory=dict[str, Any])
     """Defaults of keys of `[training]` that differ from the table. `gamma` and `nll_weight` are settings of a
     method only if it names them here."""

@@ -16,6 +16,7 @@ SFT = TrainingMethod(
     "tracemill.train.trl.trainers:sft_trainer",
     config="sft",
     columns=("prompt", "completion", "tools"),
+    weighted=True,
     defaults={"learning_rate": 2e-5},
 )
 DPO = TrainingMethod(

@@ -44,7 +44,7 @@ class TrainingSettings(_Model):
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     """Settings that only this method has; the methods above have none."""
     use_weights: bool = True
-    """Weight rows by their column `weight`, if the rows of the method have it."""
+    """Weight rows by their column `weight`, if the method does and its rows have it."""
     learning_rate: float = Field(1e-6, gt=0)
     beta: float = Field(0.1, gt=0)
     """DPO and KTO: strength of the constraint to the reference model. SimPO: scale of mean log probabilities,

@@ -81,7 +81,8 @@ def load_splits(
         raise TrainingError(
             f"release {place} lacks the columns {', '.join(missing)}", "a release of tracemill"
         )
-    columns = [*method.columns, *([_WEIGHT] if settings.use_weights and _WEIGHT in present else ())]
+    counts = method.weighted and settings.use_weights and _WEIGHT in present
+    columns = [*method.columns, *([_WEIGHT] if counts else ())]
     return {name: split.select_columns(columns) for name, split in splits.items()}
 
 
