@@ -28,7 +28,7 @@ class BubblewrapSandbox:
     name = "bubblewrap"
 
     def __init__(self) -> None:
-        """Find bubblewrap; EnvironmentTaskError where it is not installed."""
+        """Find bubblewrap; EnvironmentTaskError where it is not installed or may not make namespaces."""
         found = shutil.which("bwrap")
         if found is None:
             raise EnvironmentTaskError(
@@ -38,6 +38,13 @@ class BubblewrapSandbox:
         self._is_root = os.getuid() == 0
         number = (os.getpid() * 31 + next(_USERS)) % _USER_COUNT
         self._user = _FIRST_USER + number if self._is_root else os.getuid()
+        tried = self.run(["/bin/true"])
+        if tried.code:
+            raise EnvironmentTaskError(
+                f"bubblewrap cannot make a sandbox here ({tried.text.strip()[:200]})",
+                "a machine that lets it make namespaces",
+                "use --sandbox podman or docker",
+            )
 
     def hand_over(self, folder: Path) -> None:
         """Let commands of this sandbox write in a folder of the host."""

@@ -128,3 +128,14 @@ def test_an_unknown_sandbox_is_refused_and_a_plain_process_is_never_chosen_by_it
     ):
         choose_sandbox()
     assert choose_sandbox("unsafe-process").name == "unsafe-process"
+
+
+def test_a_machine_that_lets_nobody_make_namespaces_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    refusing = tmp_path / "bwrap"
+    refusing.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    refusing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(EnvironmentTaskError, match=r"cannot make a sandbox here .*No permissions to create"):
+        choose_sandbox()
