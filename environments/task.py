@@ -68,11 +68,6 @@ class Task:
         """Return the folder of the original files."""
         return self.folder / "solution" / "files"
 
-    @property
-    def sample_weight(self) -> float:
-        """Return 1: how often a task is solved is not known before anybody tried it."""
-        return 1.0
-
     @classmethod
     def write(
         cls,

@@ -59,20 +59,6 @@ class TaskWorkspace:
         work(self.repository)
         self._sandbox.hand_over(make_readable(self.repository))
 
-    def snapshot(self, folder: Path) -> Path:
-        """Copy the repository as it stands, links as links, to a new folder."""
-        shutil.copytree(self.repository, folder, symlinks=True)
-        return folder
-
-    def restore(self, snapshot: Path) -> None:
-        """Make the repository what a snapshot holds."""
-
-        def replace(folder: Path) -> None:
-            remove_tree(folder)
-            shutil.copytree(snapshot, folder, symlinks=True)
-
-        self.change(replace)
-
     def verdict(self) -> Verdict:
         """Judge the repository as it stands, in a copy that the agent cannot reach any more."""
         with tempfile.TemporaryDirectory(prefix="tracemill-verdict-") as name:

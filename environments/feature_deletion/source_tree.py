@@ -19,21 +19,20 @@ _TEST_FILES = ("test_*.py", "*_test.py")
 
 @dataclass(frozen=True)
 class Function:
-    """A function or method: its file, dotted name in it, lines, and the line its code object names."""
+    """A function or method: its file, dotted name in it, and lines, decorators included."""
 
     file: str
     name: str
     first_line: int
     last_line: int
     body_line: int
-    code_line: int
     signature: str
     docstring: str
 
     @property
     def key(self) -> str:
-        """Return how a traced call names it."""
-        return f"{self.file}:{self.code_line}"
+        """Return how a traced call names it: a code object begins at the first decorator."""
+        return f"{self.file}:{self.first_line}"
 
     @property
     def symbol(self) -> str:
@@ -126,7 +125,6 @@ def _functions(node: ast.AST, file: str, lines: Sequence[str], within: str) -> I
                 first,
                 child.end_lineno,
                 _first_body_line(child),
-                first,
                 signature.partition('"""')[0].strip().rstrip(":"),
                 ast.get_docstring(child) or "",
             )

@@ -109,20 +109,18 @@ def _same(one: Path, other: Path) -> bool:
 
 def _signs(source: str) -> set[tuple[str, Gravity]]:
     """Return the rules that a source text meets; one that does not parse meets those on its text."""
-    found = {sign for text, sign in _TEXTS.items() if text in source and text.startswith((".", "/"))}
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return found
+        return {sign for text, sign in _TEXTS.items() if text in source and text.startswith((".", "/"))}
     found = set[tuple[str, Gravity]]()
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found |= _of_module(alias.name)
-                aliases[alias.asname or alias.name.partition(".")[0]] = (
-                    alias.name if alias.asname else (alias.name.partition(".")[0])
-                )
+                head = alias.name.partition(".")[0]
+                aliases[alias.asname or head] = alias.name if alias.asname else head
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= _of_module(node.module)
             for alias in node.names:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from tracemill.environments.sandbox.marked_answer import read_marked_answer
 from tracemill.environments.sandbox.python_runtime import PACKAGES, PYTHON
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Mount, Sandbox
 from tracemill.harnesses.core.schema_builders import load_stand_in_tools
@@ -101,17 +102,16 @@ class ToolSession:
             environment={"PYTHONPATH": PACKAGES},
             limits=self._limits,
         )
-        _, found, rest = ended.text.rpartition(marker)
-        if not found:
+        if marker not in ended.text:
             kind = ErrorKind.TIMEOUT if ended.ending == "timed_out" else ErrorKind.TOOL_ERROR
             why = ended.ending.replace("_", " ") if ended.ending != "exited" else f"exit code {ended.code}"
             text = f"The call was stopped: {why}"
             return ToolResult(text, True, kind, seconds=ended.seconds)
+        answer = read_marked_answer(ended.text, marker)
         try:
-            answer = json.loads(rest.partition("\n")[0])
             text, failed, kind = str(answer["text"]), bool(answer["failed"]), answer["kind"]
             self._state = {**answer["state"], "seconds": self._limits.seconds - 5}
-        except (ValueError, KeyError, TypeError):  # a command wrote over the answer
+        except (KeyError, TypeError):  # a command wrote over the answer
             return ToolResult("The call gave no result", True, ErrorKind.TOOL_ERROR, seconds=ended.seconds)
         malformed = failed and text.startswith("InputValidationError")
         return ToolResult(text, failed, str(kind) if kind else None, malformed, ended.seconds)

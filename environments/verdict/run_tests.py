@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tracemill.environments.sandbox.marked_answer import read_marked_answer
 from tracemill.environments.sandbox.python_runtime import PACKAGES, PYTHON
 from tracemill.environments.sandbox.sandbox import Ending, Limits, Mount, Sandbox
 
@@ -81,11 +82,8 @@ class TestBed:
 
 def _result(output: str, marker: str) -> dict[str, Any]:
     """Return the last result behind the marker; empty where there is none of the right shape."""
-    _, found, rest = output.rpartition(marker)
-    if not found:
-        return {}
+    value = read_marked_answer(output, marker)
     try:
-        value = json.loads(rest.partition("\n")[0])
         return {
             "outcomes": {str(test): str(outcome) for test, outcome in value["outcomes"].items()},
             "seconds": {str(test): float(seconds) for test, seconds in value["seconds"].items()},
