@@ -103,7 +103,7 @@ def _effect_of(given: Sequence[SimpleCommand], folder: str) -> ActionEffect:
         if found is not None:
             return found
     if _tests(effects) and not any(map(_has_file_io, commands)):
-        return build_test_effect(commands[0].argv, folder)
+        return build_test_effect(commands[0].argv, folder, commands[0].assignments)
     return _other(commands, effects, folder)
 
 

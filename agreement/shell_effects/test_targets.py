@@ -15,23 +15,25 @@ _OUTPUT_OPTIONS = re.compile(
 _WITH_VALUE = frozenset({"-k", "-m", "-run", "--run", "-t", "--filter", "-Dtest", "-pl", "-count"})
 _PACKAGE = ("-p", "--package")
 _NAMED = re.compile(r"(?!/usr/bin/|/bin/)[\w.~/-]*/|python(?!3?$)")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*\+?=")
 _PYTHON = re.compile(r"python[\d.]*")
 _SAME_RUNNER = {"py.test": "pytest", "gradlew": "gradle", "mvnw": "mvn"}
 _PATH = re.compile(r"[\w./@+-]+(?:::[\w:.\[\]-]+)?")
 
 
-def build_test_effect(argv: tuple[str, ...], folder: str) -> ActionEffect:
+def build_test_effect(argv: tuple[str, ...], folder: str, assignments: tuple[str, ...] = ()) -> ActionEffect:
     """Return the effect of running tests: the runner and what is selected.
 
     Verbosity, stopping early and the order of targets do not count. A runner or interpreter named by its path
-    or version, or run in an environment (`poetry run`), is another effect. The intent has the files without
-    node ids; where no file is named, everything selected and the folder.
+    or version, run in an environment (`poetry run`) or with variables set (`CI=1 pytest`) is another effect.
+    The intent has the files without node ids; where no file is named, everything selected and the folder.
     """
     words = unwrap_operation_command(argv)
     name = words[0].rsplit("/", 1)[-1]
     runner = _SAME_RUNNER.get(name) or ("python" if _PYTHON.fullmatch(name) else name)
     before = argv[: len(argv) - len(words) + 1]
-    environment = (join_path(folder, word) for word in before if _NAMED.match(word) or word in RUNNERS)
+    environment = [join_path(folder, word) for word in before if _NAMED.match(word) or word in RUNNERS]
+    variables = sorted((*assignments, *(word for word in before if _VARIABLE.match(word))))
     selected: set[Any] = set()
     files: set[str] = set()
     rest = list(words[1:])
@@ -50,4 +52,6 @@ def build_test_effect(argv: tuple[str, ...], folder: str) -> ActionEffect:
     chosen = tuple(sorted(map(str, selected)))
     named = any("/" in name or "." in name for name in files)
     intent = ("test", runner, tuple(sorted(files))) if named else ("test", runner, folder, chosen)
-    return ActionEffect(Operation.RUN_TEST, ("test", runner, folder, chosen, *environment), intent, True)
+    return ActionEffect(
+        Operation.RUN_TEST, ("test", runner, folder, chosen, *environment, *variables), intent, True
+    )

@@ -94,6 +94,36 @@ def test_searches_of_swe_agent_are_about_what_those_of_the_shell_are(
 
 
 @pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("go test ./...", "GIT_CONFIG_GLOBAL=/dev/null go test ./...", False),
+        ("CI=1 pytest a.py", "pytest a.py", False),
+        ("CI=1 pytest a.py", "env CI=1 pytest a.py -v", True),
+        ("A=1 B=2 pytest a.py", "B=2 A=1 pytest a.py | tail -5", True),
+    ],
+)
+def test_variables_set_for_a_test_run_are_another_effect_of_one_intent(
+    one: str, other: str, same: bool
+) -> None:
+    first, second = line(one), line(other)
+    assert first.action_class == second.action_class == "run_test"
+    assert first.intent == second.intent
+    assert (first.effect == second.effect) is same
+
+
+@pytest.mark.parametrize("answer", ["flag{two words}", "flag{a", "it's", "'one word'"])
+def test_all_that_is_handed_in_with_submit_is_the_answer(answer: str) -> None:
+    world = EnvironmentState("swe_agent", "/repo")
+    given, other, none = (
+        ladder_keys(Action("", (parse_swe_agent_command(f"submit {each}".strip()),)), world)
+        for each in (answer, "flag{Two words}", "")
+    )
+    assert given.action_class == other.action_class == none.action_class == "finish"
+    assert len({given.effect, other.effect, none.effect}) == 3
+    assert given.intent == other.intent == none.intent
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         ("select a from t where x = 'a b'", "select a from t where x = 'a  b'"),
