@@ -13,6 +13,7 @@ from tracemill.pairs.other_views import (
     word_action,
 )
 from tracemill.pairs.side_text import Wording
+from tracemill.records.identity import StepId
 from tracemill.records.message import Action, Message
 from tracemill.records.pair import DPOPair, StepVotes, Vote
 from tracemill.records.reply import TeacherReply
@@ -88,6 +89,28 @@ def label_agreed_action(
         n_votes=counted,
         cost_usd=sum(vote.cost_usd for vote in step.votes),
         pair_id=pair.pair_id if pair is not None else None,
+    )
+
+
+def steps_past_departure(labels: Iterable[ActionLabel]) -> frozenset[str]:
+    """Return the step ids of agreed labels that a failed session reached after a departure.
+
+    A departure is the first step with an agreed action other than the agent's. A student that takes that
+    action does not come to the steps after it, and what it learns there it pays with what it needs. Labels
+    without weight are no departure, nor is an action that the agent does within the next steps.
+    """
+    departed: dict[str, tuple[int, int]] = {}
+    placed: list[tuple[str, str, tuple[int, int]]] = []
+    for label in labels:
+        if label.label_source != AGREED or label.origin.outcome != "not_resolved":
+            continue
+        step, trace_id = StepId.parse(label.step_id), label.origin.trace_id
+        place = step.context, step.step
+        placed.append((label.step_id, trace_id, place))
+        if label.weight and not label.same_as_student and label.verdict != "order_only":
+            departed[trace_id] = min(place, departed.get(trace_id, place))
+    return frozenset(
+        step_id for step_id, trace_id, place in placed if trace_id in departed and place > departed[trace_id]
     )
 
 

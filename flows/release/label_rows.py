@@ -16,6 +16,7 @@ from tracemill.pairs.action_labels import (
     SOLVED,
     label_agreed_action,
     label_solved_action,
+    steps_past_departure,
     why_not_agreed,
 )
 from tracemill.pairs.directions import direction_warnings
@@ -132,7 +133,8 @@ def settle_labels(labels: ReleaseLabels, weights: LabelWeights, paired: Iterable
     """Return the labels once all are weighed.
 
     A vote that is no evidence has weight 0, any other takes the place of what a solved session did at the
-    step. `paired` are steps with a pair of teachers.
+    step. So has a vote at a step of a failed session past a departure. `paired` are steps with a pair of
+    teachers.
     """
     is_contradicted = weights.contradicted_by_outcome()
     replaced: dict[str, str] = dict.fromkeys(paired, CONTRADICTED)
@@ -144,6 +146,11 @@ def settle_labels(labels: ReleaseLabels, weights: LabelWeights, paired: Iterable
         elif label.label_source == AGREED and not label.same_as_student:
             replaced.setdefault(label.step_id, OUTVOTED)
         weighed.append(label)
+    past = steps_past_departure(weighed)
+    weighed = [
+        replace(each, weight=0.0) if each.label_source == AGREED and each.step_id in past else each
+        for each in weighed
+    ]
     kept: list[ActionLabel] = []
     for label in weighed:
         if label.label_source == SOLVED and label.step_id in replaced:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import pytest
 
@@ -12,6 +13,7 @@ from benchmarks.teaching.worlds.registry import WORLDS
 from benchmarks.teaching.worlds.world import Action
 from tracemill.flows.release.label_rows import ReleaseLabels, settle_labels
 from tracemill.ingesters.ingester_classes import SWEGymIngester
+from tracemill.pairs.action_labels import steps_past_departure
 from tracemill.pairs.label_weights import LEAST_SESSIONS, LabelWeight, LabelWeights
 from tracemill.pairs.other_views import origin_of
 from tracemill.pairs.step_features import ContextFacts
@@ -224,6 +226,46 @@ def test_a_vote_without_weight_takes_no_step_out_of_solved(
         assert len(made.kept) == len(by_vote)
         dropped = {"a pair prefers another action": 1, "teachers agree on another action": len(solved) - 1}
         assert made.dropped == {"solved": dropped}
+
+
+def test_labels_past_a_departure_of_a_failed_session_have_no_weight(
+    weights: LabelWeights, labels: dict[str, list[Agreed]]
+) -> None:
+    met = LabelWeights(weights.models, weights.n_solved)
+    weighed = weigh(met, labels["independent"])
+    rows = [row_of(*each) for each in zip(labels["independent"], weighed, strict=True)]
+    made = settle_labels(ReleaseLabels(kept=rows), met, ())
+    count, departed = Counter[str](), set[str]()
+    for given, kept in zip(rows, made.kept, strict=True):
+        trace_id, failed = given.origin.trace_id, given.origin.outcome == "not_resolved"
+        where = "past" if trace_id in departed else "failed" if failed else "solved"
+        count[where] += 1
+        if where == "past":
+            assert kept == replace(given, weight=0.0)
+        elif kept.weight:
+            assert kept == given
+            departed |= {trace_id} if failed and not given.same_as_student else set()
+    assert count["solved"] > 300
+    assert count["failed"] > 100
+    assert count["past"] > 40
+
+
+def test_what_the_agent_does_soon_and_what_has_no_weight_is_no_departure(
+    labels: dict[str, list[Agreed]],
+) -> None:
+    failed = [each for each in labels["independent"] if each.state.trace.outcome == "not_resolved"]
+    first, second = next(
+        pair
+        for pair in pairwise(failed)
+        if pair[0].state.trace.trace_id == pair[1].state.trace.trace_id and not is_own(pair[0])
+    )
+    departure, later = (row_of(each, LabelWeight(0.7)) for each in (first, second))
+    assert steps_past_departure([departure, later]) == {later.step_id}
+    assert steps_past_departure([later, departure]) == {later.step_id}
+    unknown = [replace(row, origin=replace(row.origin, outcome="unknown")) for row in (departure, later)]
+    assert steps_past_departure(unknown) == set()
+    for changed in ({"weight": 0.0}, {"verdict": "order_only"}, {"same_as_student": True}):
+        assert steps_past_departure([replace(departure, **changed), later]) == set()
 
 
 def test_what_no_solved_session_did_has_no_support(played: Played, weights: LabelWeights) -> None:
