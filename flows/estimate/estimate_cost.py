@@ -19,6 +19,7 @@ from tracemill.flows.estimate.pending_questions import QuestionBatch, batch_pend
 from tracemill.flows.labeling.judge_setup import judge_of, judge_text
 from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import check_vote
+from tracemill.pairs.judge import ORDERS
 from tracemill.records.identity import digest
 from tracemill.records.message import ToolSpec
 from tracemill.records.storage.workspace import Workspace
@@ -31,6 +32,7 @@ from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
 from tracemill.teachers.planning.measured_usage import MeasuredUsage, measure_usage
 from tracemill.teachers.planning.prompt_length import find_overlong_prompts
 from tracemill.teachers.pricing.cache_rules import CacheRule, cache_rule
+from tracemill.teachers.pricing.price_book import PriceBook
 
 
 @dataclass(slots=True)
@@ -78,7 +80,7 @@ class Estimate:
     prior of the gate."""
     learned_steps: int = 0
     judge: str = ""
-    """What is known of the judge, "" where there is none; what it will cost depends on the votes."""
+    """What is known of the judge and the most it may cost, "" where there is none."""
     no_room: int = 0
     """Steps that are expected to be left out, since the caps of the release would drop their pairs."""
 
@@ -113,10 +115,11 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
     tallies, sizes = [_Tally.of(teacher) for teacher in teachers], dict[str, int]()
     forecast = PairForecast(settings, work, teachers)
-    later, no_room = 0, 0
+    later, no_room, asked = 0, 0, set[str]()
     for batch in batch_pending_questions(settings, work):
         later += batch.open_steps
         forecast.add(batch.questions, batch.shown)
+        asked |= {decision.step_id for decision in batch.decisions if decision.verdict == "ask"}
         fresh = _sizes(batch)
         settled = batch.settled(teachers, settings) | batch.no_room
         no_room += len(batch.no_room)
@@ -133,11 +136,33 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     cap = None if settings.budget is None else float(settings.budget.max_total_usd)
     total = _total(figures, tallies, settings.replay.concurrency)
     pairs = forecast.by_share()
+    judge = _judge_text(settings, work, asked, sizes, book)
+    return Estimate(tuple(figures), total, shares, cap, later, pairs, forecast.belief().asked, judge, no_room)
+
+
+def _judge_text(
+    settings: RunSettings, work: Workspace, asked: set[str], sizes: dict[str, int], book: PriceBook
+) -> str:
+    """Return what is known of the judge and the most it may still cost, "" where there is none.
+
+    The most is both orders at every step that teachers are asked at and the judge was not: votes decide how
+    many of them it is shown.
+    """
     judge = judge_of(settings)
-    known_of_judge = "" if judge is None else judge_text(judge)
-    return Estimate(
-        tuple(figures), total, shares, cap, later, pairs, forecast.belief().asked, known_of_judge, no_room
-    )
+    if judge is None or settings.judge is None:
+        return ""
+    if judge.precision is None or not judge.precision.may_vote:
+        return judge_text(judge)
+    [teacher] = build_teachers((settings.judge,), os.environ, book=book, to_ask=False)
+    names = {judge.teacher(order) for order in ORDERS}
+    for table in work.current("replies", columns=("step_id", "teacher")):
+        asked = asked - {row["step_id"] for row in table.to_pylist() if row["teacher"] in names}
+    usage = MeasuredUsage()
+    answer = round(usage.answer_tokens)
+    prompts = [round(sizes[step] / usage.bytes_a_token) + 2 * answer for step in asked]
+    nanousd = sum(teacher.price.charge_nanousd(tokens, answer, 0, 0) for tokens in prompts)
+    calls, usd = len(ORDERS) * len(prompts), len(ORDERS) * nanousd_to_usd(nanousd)
+    return f"{judge_text(judge)}; at most {calls:,} calls, ${usd:.4f}, under the same cap"
 
 
 def _sizes(batch: QuestionBatch) -> dict[str, int]:

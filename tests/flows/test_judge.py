@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,16 @@ def test_it_is_asked_in_both_orders_where_votes_make_no_pair_and_pays_nothing_tw
     label_workspace(settings)
     before = verdicts(folder)
     write_precision(folder, settings.judge, KNOWN)
+    said = r"; at most (\d+) calls, \$(\d+\.\d+), under the same cap"
+    most = re.search(said, estimate_cost(settings).judge)
+    assert most is not None
     summary = replay_workspace(settings, yes=True)["summary"]
+    assert int(most[1]) == 2 * sum(before.values())
+    assert 0 < summary["calls"] < int(most[1])
+    assert 0 < summary["spent_usd"] < float(most[2])
+    left = re.search(said, estimate_cost(settings).judge)
+    assert left is not None
+    assert int(left[1]) == int(most[1]) - 2 * len({reply.step_id for reply in judged(folder)})
     assert summary["judge"] == f"{JUDGE}: right in 0.90 (0.79 to 0.96) of 50 known cases (t.jsonl)"
     answers = judged(folder)
     first, second = ([r for r in answers if r.teacher.endswith(f"{order})")] for order in ORDERS)
