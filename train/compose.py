@@ -106,7 +106,7 @@ def compose_loss(
         )
 
     def prefer() -> Tensor:
-        chosen, rejected, counted = _pair_logps(model, tensors, average=dpo_variant == "simpo")
+        chosen, rejected, counted = pair_log_probs(model, tensors, average=dpo_variant == "simpo")
         if dpo_variant == "simpo":
             return simpo_loss(chosen, rejected, simpo_beta, simpo_gamma)
         return dpo_loss(chosen, rejected, *_references(tensors, counted), dpo_beta)
@@ -217,10 +217,14 @@ def _aligned_logits(model: Callable[..., Any], batch: Mapping[str, Tensor]) -> t
     return student, hinted
 
 
-def _pair_logps(
+def pair_log_probs(
     model: Callable[..., Any], batch: Mapping[str, Tensor], average: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the log probability of both sides of each pair that counts, `[n]`, and which do, `[P]`."""
+    """Return the log probability of both sides of each pair that counts, `[n]`, and which do, `[P]`.
+
+    A pair counts if its sides have response tokens. The values are sums over these in nats, or means
+    (`average`).
+    """
     sides = ("chosen_", "rejected_")
     keeps = [_response_mask(batch, side)[:, 1:] for side in sides]
     if len(keeps[0]) != len(keeps[1]):

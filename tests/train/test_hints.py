@@ -1,0 +1,93 @@
+"""Hints at failed actions: which actions, what a hint says, and the rows made of them."""
+
+from pathlib import Path
+
+import pytest
+
+from tracemill.ingesters.ingester_classes import ClaudeCodeIngester
+from tracemill.records.message import ErrorKind, Message, ToolCall
+from tracemill.records.trace import Context, Step, Trace
+from tracemill.train.hints.error_sites import error_sites
+from tracemill.train.hints.hint_rows import build_hint_rows
+from tracemill.train.hints.hint_text import MOST_CHARACTERS, write_hint
+
+CALLS = tuple(ToolCall(f"c{n}", "Bash", f'{{"command":"run {n}"}}') for n in range(4))
+AGREED = Message("assistant", "Look first.", (ToolCall("t", "Read", '{"file_path":"a.py"}'),))
+
+
+def result(call: ToolCall, kind: ErrorKind | None = None, text: str = "no such file") -> Message:
+    return Message("tool", text, (), call.id, call.name, kind is not None, kind)
+
+
+@pytest.fixture
+def trace() -> Trace:
+    """A command that fails, one that works, one that the user refuses, and two calls of which one fails."""
+    messages = (
+        Message("user", "Fix it."),
+        Message("assistant", "", CALLS[:1]),
+        result(CALLS[0], ErrorKind.EXIT_CODE, "Exit code 2\nno such file"),
+        Message("assistant", "", CALLS[1:2]),
+        result(CALLS[1]),
+        Message("assistant", "", CALLS[2:3]),
+        result(CALLS[2], ErrorKind.USER_REJECTION),
+        Message("assistant", "Both.", CALLS[:2]),
+        result(CALLS[0]),
+        result(CALLS[1], ErrorKind.TOOL_ERROR, "bad path"),
+    )
+    steps = tuple(Step(number, cut) for number, cut in enumerate((1, 3, 5, 7)))
+    return Trace("t-1", "claude_code", "v2", "claude_code", (Context(0, messages, steps),))
+
+
+def test_sites_are_actions_that_may_have_caused_the_error(trace: Trace) -> None:
+    found = [(str(site.state.step_id), site.error_kind, site.error_text) for site in error_sites(trace)]
+    assert found == [
+        ("t-1:0:0", "exit_code", "Exit code 2\nno such file"),
+        ("t-1:0:3", "tool_error", "bad path"),
+    ]
+
+
+def test_a_row_has_the_same_action_after_its_context_and_after_the_hint(trace: Trace) -> None:
+    first, second = build_hint_rows([trace], {"t-1:0:3": AGREED})
+    hint = "The command you are about to run fails:\nExit code 2\nno such file"
+    assert first["hint"] == hint
+    assert first["prompt"][-1] == {"role": "user", "content": "Fix it."}
+    assert first["hinted_prompt"] == [
+        *first["prompt"][:-1],
+        {"role": "user", "content": f"Fix it.\n\n{hint}"},
+    ]
+    [said] = first["completion"]
+    assert said["tool_calls"][0]["function"] == {"name": "Bash", "arguments": {"command": "run 0"}}
+    assert "Bash" in {tool["function"]["name"] for tool in first["tools"]}
+
+    assert second["prompt"][-1]["role"] == "tool"
+    assert second["hinted_prompt"][:-1] == second["prompt"]
+    assert second["hinted_prompt"][-1] == {
+        "role": "user",
+        "content": "The tool refuses the call you are about to make:\nbad path\n\n"
+        'A better next action is:\nLook first.\nRead {"file_path":"a.py"}',
+    }
+
+
+def test_a_site_without_a_hint_gives_no_row(trace: Trace) -> None:
+    rows = list(build_hint_rows([trace], write=lambda site, agreed: None))
+    assert rows == []
+
+
+def test_an_environment_adds_its_own_templates_and_long_errors_are_cut() -> None:
+    assert write_hint("exit_code", "x", template_key="units", templates={"units": "In {error}?"}) == "In x?"
+    with pytest.raises(ValueError, match=r"No hint template 'unit'; there are api, units\."):
+        write_hint("exit_code", "x", template_key="unit", templates={"units": "", "api": ""})
+    assert write_hint("new_kind", "x") == "The call you are about to make fails:\nx"
+    long = write_hint("timeout", "a" * 700 + "b" * 700)
+    assert f"{'a' * 500}\n[400 characters left out]\n{'b' * 500}" in long
+    assert len(long) < MOST_CHARACTERS + 100
+
+
+def test_sessions_of_the_repository_have_sites() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "sessions" / "claude_code"
+    traces = [
+        trace for path in sorted(folder.rglob("*.jsonl")) for trace in ClaudeCodeIngester().ingest(path)
+    ]
+    rows = list(build_hint_rows(traces))
+    assert len(rows) >= 3
+    assert all(row["hint"] and row["hinted_prompt"] != row["prompt"] for row in rows)

@@ -1,0 +1,1 @@
+"""GRPO with hint distillation and teacher replay, on TRL's trainer."""

@@ -1,0 +1,40 @@
+"""Draw examples without end, in an order that the position alone decides."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True)
+class ExampleStream:
+    """Batches of examples, shuffled anew for each pass; every process takes its own part of a batch.
+
+    batch_size: examples a process takes at a time. position: how many batches were drawn; set it to go on
+    where another stream stopped.
+    """
+
+    examples: Sequence[Any]
+    batch_size: int
+    seed: int
+    process: int = 0
+    processes: int = 1
+    position: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.examples:
+            raise ValueError("There are no examples to draw.")
+        if self.batch_size < 1:
+            raise ValueError(f"batch_size is {self.batch_size}; it must be 1 or more.")
+
+    def draw(self) -> list[Any]:
+        """Return the next batch of this process."""
+        first = (self.position * self.processes + self.process) * self.batch_size
+        self.position += 1
+        return [self._at(first + offset) for offset in range(self.batch_size)]
+
+    def _at(self, number: int) -> Any:
+        turn, place = divmod(number, len(self.examples))
+        order = list(range(len(self.examples)))
+        random.Random(f"{self.seed}:{turn}").shuffle(order)
+        return self.examples[order[place]]

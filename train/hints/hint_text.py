@@ -1,0 +1,53 @@
+"""Write a hint: by a template for the kind of error, with what a model may know that the agent did not."""
+
+from collections.abc import Mapping
+
+from tracemill.records.message import ErrorKind, Message
+
+HINT_TEMPLATES: Mapping[str, str] = {
+    ErrorKind.EXIT_CODE: "The command you are about to run fails:\n{error}",
+    ErrorKind.TOOL_ERROR: "The tool refuses the call you are about to make:\n{error}",
+    ErrorKind.TIMEOUT: "The command you are about to run does not end in time:\n{error}",
+    ErrorKind.HOOK: "A rule of the user stops the call you are about to make:\n{error}",
+    ErrorKind.UNKNOWN: "The call you are about to make fails:\n{error}",
+}
+"""Templates by kind of error. An environment adds its own under the keys of its `hint_template_key`."""
+ACTION_TEMPLATE = "A better next action is:\n{action}"
+MOST_CHARACTERS = 1000
+"""Characters of an error that a hint quotes: its beginning and its end."""
+
+
+def write_hint(
+    error_kind: str,
+    error_text: str,
+    agreed: Message | None = None,
+    template_key: str | None = None,
+    templates: Mapping[str, str] = HINT_TEMPLATES,
+) -> str:
+    """Return the hint for a step that failed.
+
+    The template is that of `template_key` if given, else that of the kind of error; `{error}` in it stands
+    for the error. `agreed`, the action that teachers agreed on, follows as privileged context. Raises
+    ValueError for a `template_key` that `templates` lacks.
+    """
+    if template_key is not None and template_key not in templates:
+        raise ValueError(f"No hint template {template_key!r}; there are {', '.join(sorted(templates))}.")
+    key = template_key or (error_kind if error_kind in templates else ErrorKind.UNKNOWN)
+    parts = [templates[key].replace("{error}", _shorten(error_text))]
+    if agreed is not None:
+        parts.append(ACTION_TEMPLATE.replace("{action}", action_text(agreed)))
+    return "\n\n".join(parts)
+
+
+def action_text(action: Message) -> str:
+    """Return an action as a hint quotes it: its text, then each call with its arguments."""
+    calls = [f"{call.name} {call.arguments}" for call in action.tool_calls]
+    return "\n".join(part for part in (action.content.strip(), *calls) if part)
+
+
+def _shorten(text: str) -> str:
+    text = text.strip()
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    half = MOST_CHARACTERS // 2
+    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
