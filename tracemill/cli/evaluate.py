@@ -23,10 +23,12 @@ def evaluate(
         str | None, typer.Option(metavar="NAME", help="Harness of the table.", show_default="detected")
     ] = None,
     student: Annotated[
-        Models, typer.Option(metavar="MODEL", help="Model to use as student; repeatable.")
+        Models,
+        typer.Option(metavar="MODEL", help="Model to use as student; repeatable.", show_default="all"),
     ] = None,
     teacher: Annotated[
-        Models, typer.Option(metavar="MODEL", help="Model to use as teacher; repeatable.")
+        Models,
+        typer.Option(metavar="MODEL", help="Model to use as teacher; repeatable.", show_default="all"),
     ] = None,
     draws: Annotated[
         int, typer.Option(metavar="N", min=1, help="Maximum draws of a student and three teachers.")

@@ -64,7 +64,6 @@ from tracemill.records.storage.atomic_files import make_files_private
 app = typer.Typer(
     name="tracemill",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -159,7 +158,14 @@ def ingest(
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", metavar="N", min=1, help="Maximum number of processes."),
+        typer.Option(
+            "--jobs",
+            "-j",
+            metavar="N",
+            min=1,
+            help="Maximum number of processes.",
+            show_default="by size and processors",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -197,7 +203,7 @@ def status(
         str | None,
         typer.Option(metavar="NAME", help="Show only pairs of this label source, such as teachers."),
     ] = None,
-    nights: Annotated[int, typer.Option(metavar="N", min=0, help="Show the last N runs (7).")] = 7,
+    nights: Annotated[int, typer.Option(metavar="N", min=0, help="Show the last N runs.")] = 7,
     json: Json = False,
 ) -> None:
     """Show the last runs, the releases and the newest report."""

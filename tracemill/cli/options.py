@@ -58,7 +58,10 @@ HubSources = Annotated[
     ),
 ]
 Format = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="Read all sources as this format.")
+    str | None,
+    typer.Option(
+        "--format", metavar="NAME", help="Read all sources as this format.", show_default="by content"
+    ),
 ]
 MinAge = Annotated[
     float | None,
@@ -71,13 +74,15 @@ MinAge = Annotated[
     ),
 ]
 Sample = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Read a stratified sample of N sessions.")
+    int | None,
+    typer.Option(metavar="N", min=1, help="Read a stratified sample of N sessions.", show_default="all"),
 ]
 SampleSeed = Annotated[
     int | None, typer.Option("--seed", metavar="N", help="Seed of the sample.", show_default="0")
 ]
 Project = Annotated[
-    list[str] | None, typer.Option(metavar="GLOB", help="Use only these projects; repeatable.")
+    list[str] | None,
+    typer.Option(metavar="GLOB", help="Use only these projects; repeatable.", show_default="all"),
 ]
 DenyProject = Annotated[
     list[str] | None, typer.Option(metavar="GLOB", help="Leave out these projects; repeatable.")
@@ -91,7 +96,8 @@ Reredact = Annotated[
 
 # Teachers
 Preset = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Teachers: open, frontier, simulated or none.")
+    str | None,
+    typer.Option(metavar="NAME", help="Teachers: open, frontier, simulated or none.", show_default="none"),
 ]
 MaxUsd = Annotated[float | None, typer.Option(metavar="USD", help="Hard cap on what the run spends.")]
 Concurrency = Annotated[

@@ -24,7 +24,10 @@ def train(
         str | None,
         typer.Option(metavar="NAME", help="sft, dpo, simpo, kto or that of a package.", show_default="sft"),
     ] = None,
-    output: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of checkpoints.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of checkpoints.", show_default="in the workspace"),
+    ] = None,
     max_steps: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Maximum number of optimiser steps.")
     ] = None,
