@@ -16,6 +16,7 @@ from tracemill.cli.dev_group import dev_app
 from tracemill.cli.env_group import env_app
 from tracemill.cli.evaluate import evaluate
 from tracemill.cli.formats_group import formats_app
+from tracemill.cli.init import init
 from tracemill.cli.judge import judge
 from tracemill.cli.options import (
     AcceptTerms,
@@ -212,6 +213,7 @@ def status(
     show_workspace(workspace, pairs, source, nights, json)
 
 
+app.command()(init)
 app.command()(train)
 app.command()(evaluate)
 app.command()(judge)

@@ -1,0 +1,175 @@
+"""`tracemill init`: a first configuration from at most six questions."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracemill.cli.options import AcceptTerms, ClaudeCode, HubDataset, MaxUsd, OpenHands, Paths, SweGym
+from tracemill.records.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tracemill.flows.config.starter_config import SourceKey
+
+_AGENTS: "dict[str, SourceKey]" = {
+    "claude-code": "claude_code",
+    "openhands": "openhands",
+    "swe-gym": "swe_gym",
+    "any": "paths",
+}
+_PRESETS = ("none", "open", "frontier", "simulated")
+_CAP_USD = 10.0
+"""Cap that is proposed."""
+_MOST_USD = 1_000_000
+
+
+def init(
+    config: Annotated[Path, typer.Argument(metavar="FILE", help="Configuration to write.")] = Path(
+        "tracemill.toml"
+    ),
+    claude_code: ClaudeCode = None,
+    openhands: OpenHands = None,
+    swe_gym: SweGym = None,
+    path: Paths = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Teachers: open, frontier, simulated or none.", show_default="none"
+        ),
+    ] = None,
+    max_usd: MaxUsd = None,
+    accept_terms: AcceptTerms = False,
+    hub: HubDataset = None,
+    workspace: Annotated[
+        str | None,
+        typer.Option(
+            "--workspace", "-w", metavar="DIR", help="Workspace folder.", show_default="tracemill-workspace"
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask nothing: defaults for what is not given.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE without asking.")] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema of configurations; write nothing.")
+    ] = False,
+) -> None:
+    """Write a commented configuration from at most six questions.
+
+    An option answers its question. The JSON schema for editors is written beside the file.
+    """
+    if schema:
+        from tracemill.flows.config.config_schema import config_schema
+
+        typer.echo(json.dumps(config_schema(), indent=1))
+        return
+    asks = sys.stdin.isatty() and not yes
+    _check_may_write(config, asks, yes, force)
+    from tracemill.flows.config.starter_config import StarterAnswers, starter_config, write_starter_config
+
+    given = {"claude_code": claude_code, "openhands": openhands, "swe_gym": swe_gym, "paths": path}
+    sources: dict[SourceKey, list[str]] = {
+        key: [str(each) for each in given[key] or ()] for key in _AGENTS.values() if given[key]
+    }
+    sources = sources or (_ask_sources() if asks else _usual_sources())
+    preset = preset or (_ask_one_of("3. Teachers", _PRESETS) if asks else "none")
+    if asks and max_usd is None and preset != "none":
+        max_usd = typer.prompt("4. Hard cap in USD", _CAP_USD, err=True, value_proc=_as_usd)
+    if asks and hub is None:
+        question = "5. Dataset of the Hub for releases (OWNER/NAME or none)"
+        hub = typer.prompt(question, "none", err=True, value_proc=_as_dataset)
+    if asks and workspace is None:
+        workspace = typer.prompt("6. Workspace", "tracemill-workspace", err=True)
+    answers = StarterAnswers(
+        sources=sources,
+        preset=preset,
+        max_usd=max_usd,
+        accept_terms=accept_terms,
+        hub=None if hub == "none" else hub,
+        workspace=workspace or "tracemill-workspace",
+    )
+    text = starter_config(answers, config.parent)
+    written = write_starter_config(text, config)
+    typer.echo(f"wrote {config}, and {written.name} for editors")
+    if preset == "frontier" and not accept_terms:
+        typer.echo("terms of these teachers restrict training: a run needs accept_terms = true")
+    if preset in ("open", "frontier"):
+        typer.echo("next: export OPENROUTER_API_KEY=...")
+    typer.echo(f"next: tracemill doctor {config}")
+    typer.echo(f"then: tracemill run {config}")
+
+
+def _check_may_write(config: Path, asks: bool, yes: bool, force: bool) -> None:
+    """Raise ConfigError where nobody can be asked, or the file is there and stays."""
+    if not asks and not yes:
+        raise ConfigError(
+            "init asks questions, and there is no terminal",
+            "answers as options",
+            "pass --yes with --claude-code PATH, --preset NAME, --max-usd USD, --hub OWNER/NAME, --workspace "
+            "DIR as needed",
+        )
+    if not config.exists() or force:
+        return
+    if not asks or not typer.confirm(f"{config} is there. Overwrite it?", err=True):
+        raise ConfigError(f"{config} is there and stays as it is", do="give another FILE, or --force")
+
+
+def _usual_sources() -> "dict[SourceKey, list[str]]":
+    """Return the sessions of Claude Code on this machine. Raises ConfigError where there are none."""
+    from tracemill.ingesters.claude_code.retention import config_folder
+
+    if not (folder := config_folder() / "projects").is_dir():
+        raise ConfigError(f"no sessions are named, and {folder} is not there", do="pass --path PATH")
+    return {"claude_code": [_from_home(folder)]}
+
+
+def _ask_sources() -> "dict[SourceKey, list[str]]":
+    """Ask where the sessions are and which agent wrote them."""
+    try:
+        usual = _usual_sources()["claude_code"][0]
+    except ConfigError:
+        usual = None
+    place = typer.prompt("1. File or folder of sessions", usual, err=True, value_proc=_there)
+    agent = _ask_one_of("2. Agent", tuple(_AGENTS), "claude-code" if place == usual else "any")
+    return {_AGENTS[agent]: [place]}
+
+
+def _ask_one_of(question: str, names: tuple[str, ...], default: str | None = None) -> str:
+    def known(given: str) -> str:
+        if given not in names:
+            raise typer.BadParameter(f"one of {', '.join(names)}")
+        return given
+
+    text = f"{question} ({', '.join(names)})"
+    return typer.prompt(text, default or names[0], err=True, value_proc=known)
+
+
+def _there(given: str) -> str:
+    if not Path(given).expanduser().exists():
+        raise typer.BadParameter(f"{given} is not there")
+    return given
+
+
+def _as_usd(given: str) -> float:
+    try:
+        usd = float(given)
+    except ValueError:
+        usd = -1.0
+    if not 0 <= usd <= _MOST_USD:
+        raise typer.BadParameter(f"a number of USD, 0 to {_MOST_USD:,}")
+    return usd
+
+
+def _as_dataset(given: str) -> str:
+    from tracemill.data_cards.model.versions import REPO_ID
+
+    if given != "none" and not REPO_ID.fullmatch(given):
+        raise typer.BadParameter("OWNER/NAME or none")
+    return given
+
+
+def _from_home(path: Path) -> str:
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
