@@ -6,11 +6,13 @@ text (an image is a text placeholder with its digest), and fields that only the 
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Literal
+
+from tracemill.records.printable import printable, printable_count
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -101,6 +103,15 @@ class Message:
     error_kind: str | None = None
     reasoning: str | None = None
 
+    def __repr__(self) -> str:
+        """Describe the message in a line, without its text: logs and errors print this."""
+        facts = [self.role, printable_count(len(self.content), "character")]
+        if self.tool_calls:
+            facts.append(f"calls {call_names(self.tool_calls)}")
+        if self.is_error or self.error_kind:
+            facts.append(f"failed: {self.error_kind or 'unknown'}")
+        return f"Message({', '.join(facts)})"
+
     def texts(self) -> Iterator[str]:
         """Yield the texts of the message: content, reasoning, arguments of calls."""
         yield self.content
@@ -140,6 +151,12 @@ class Action:
     def to_message(self) -> Message:
         """Return the action as an assistant message."""
         return Message("assistant", self.text, self.tool_calls)
+
+
+def call_names(calls: Sequence[ToolCall]) -> str:
+    """Return the tool that was called first, and how many calls follow, for a short line."""
+    name = printable(calls[0].name, 20)
+    return name if len(calls) == 1 else f"{name} + {len(calls) - 1} more"
 
 
 def render_arguments(arguments: str) -> str:

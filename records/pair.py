@@ -1,10 +1,18 @@
 """Votes, and the preference pairs made of them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from tracemill.records.errors import TracemillError
 from tracemill.records.message import Message, ToolSpec
+from tracemill.records.printable import printable
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T", "DPOPair", "NormalizedDPOPair")
 
 Verified = Literal["none", "lookahead", "outcome", "execution"]
 
@@ -84,6 +92,23 @@ class DPOPair:
     weight: float = 1.0
     state_key: str = ""
 
+    def __repr__(self) -> str:
+        """Describe the pair in a line, without its text."""
+        sides = f"{self.chosen_operation} over {self.rejected_operation}"
+        agree = f", {self.n_teachers_agreeing} teachers agree" if self.n_teachers_agreeing else ""
+        return f"DPOPair({printable(self.step_id, 40)}, {printable(self.label_source, 20)}: {sides}{agree})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the pair as values that JSON takes. Nothing is lost: `from_dict` reads it back."""
+        whole = replace(self, state_messages=tuple(self.state_messages))
+        return _adapter(DPOPair).dump_python(whole, mode="json")
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> "DPOPair":
+        """Return the pair of a dict that `to_dict` gave. Raises TracemillError where it is none."""
+        pair = _read(cls, value)
+        return replace(pair, state_messages=tuple(pair.state_messages))
+
     @property
     def pair_id(self) -> str:
         """Return step and label source: a step has at most one pair of each source."""
@@ -119,6 +144,22 @@ class NormalizedDPOPair:
     error: str = ""
     length: RowTokens | None = None
 
+    def __repr__(self) -> str:
+        """Describe the pair in a line, without its text."""
+        return f"Normalized{self.pair!r}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the pair as values that JSON takes. Nothing is lost: `from_dict` reads it back."""
+        bare = replace(self, pair=replace(self.pair, state_messages=()))
+        return {**_adapter(NormalizedDPOPair).dump_python(bare, mode="json"), "pair": self.pair.to_dict()}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> "NormalizedDPOPair":
+        """Return the pair of a dict that `to_dict` gave. Raises TracemillError where it is none."""
+        kept = _read(cls, value)
+        pair = replace(kept.pair, state_messages=tuple(kept.pair.state_messages))
+        return replace(kept, pair=pair)
+
 
 @dataclass(frozen=True, slots=True)
 class DroppedPair:
@@ -134,3 +175,24 @@ class DroppedPair:
     operator: str
     reason: str
     value: str
+
+
+@cache
+def _adapter(kind: type[T]) -> "TypeAdapter[T]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def _read(kind: type[T], value: Mapping[str, Any]) -> T:
+    from pydantic import ValidationError
+
+    expected = f"a dict as {kind.__name__}.to_dict gives it"
+    if unknown := sorted(set(value) - {field.name for field in fields(kind)}):
+        raise TracemillError(f"unknown key {unknown[0]!r}", expected)
+    try:
+        return _adapter(kind).validate_python(value)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, fault["loc"])) or "the value"
+        raise TracemillError(f"{place}: {fault['msg']}", expected) from None

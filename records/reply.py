@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from tracemill.records.message import Action
+from tracemill.records.message import Action, call_names
+from tracemill.records.printable import printable
 
 
 class FailureKind(StrEnum):
@@ -68,6 +69,16 @@ class TeacherReply:
     prompt_id: str = ""
     simulated: bool = False
     raw: str = ""
+
+    def __repr__(self) -> str:
+        """Describe the reply in a line, without its text."""
+        if self.action is None:
+            did = f"failed: {self.failure}"
+        else:
+            calls = self.action.tool_calls
+            did = f"calls {call_names(calls)}" if calls else "calls nothing"
+        place, teacher = printable(self.step_id, 40), printable(self.teacher, 24)
+        return f"TeacherReply({place}, {teacher}, {did}, ${self.cost_usd:.4f})"
 
 
 @dataclass(frozen=True, slots=True)

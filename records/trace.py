@@ -8,10 +8,11 @@ view of such a cut and copies nothing, so all states of a trace of T steps cost 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from tracemill.records.identity import StepId
-from tracemill.records.message import Action, Message, ToolSpec
+from tracemill.records.message import Action, Message, ToolSpec, call_names
+from tracemill.records.printable import printable, printable_count
 from tracemill.records.project import Project
 
 Outcome = Literal["resolved", "not_resolved", "unknown"]
@@ -113,6 +114,22 @@ class Trace:
     notes: Mapping[str, int] = field(default_factory=dict)
     worked_in: tuple[Project, ...] = ()
 
+    def __repr__(self) -> str:
+        """Describe the trace in a line, without its text or project."""
+        steps = printable_count(self.step_count, "step")
+        contexts = printable_count(len(self.contexts), "context")
+        redacted = "redacted" if self.redaction else "not redacted"
+        place = printable(self.trace_id, 48)
+        return f"Trace({place}, {steps} in {contexts}, outcome {self.outcome}, {redacted})"
+
+    def to_messages(self, context: int = -1) -> list[dict[str, Any]]:
+        """Return the messages of one context as OpenAI chat messages, by default of the last one.
+
+        A session has several contexts where the agent's history was cleared, compacted or taken back. What
+        only the recording knows (reasoning, why a call failed) is left out.
+        """
+        return [message.to_wire() for message in self.contexts[context].messages]
+
     def states(self) -> Iterator["TraceState"]:
         """Yield every step as a state, in the order of contexts and steps."""
         for context in self.contexts:
@@ -169,9 +186,9 @@ class MessageView(Sequence[Message]):
             yield self._messages[index]
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MessageView):
+        if not isinstance(other, MessageView | tuple):
             return NotImplemented
-        return self._cut == other._cut and self[:] == other[:]
+        return self._cut == len(other) and self[:] == other[:]
 
     def __hash__(self) -> int:
         return hash(self[:])
@@ -187,6 +204,12 @@ class TraceState:
     trace: Trace
     context: Context
     step: Step
+
+    def __repr__(self) -> str:
+        """Describe the state in a line, without its text."""
+        did = self.student_action
+        calls = f"called {call_names(did.tool_calls)}" if did.tool_calls else "called nothing"
+        return f"TraceState({printable(str(self.step_id), 56)}, saw {self.step.cut:,} messages, {calls})"
 
     @property
     def step_id(self) -> StepId:
