@@ -7,6 +7,7 @@ The public names, loaded when first used, so that importing this costs nothing:
     states = [s for trace in tm.ClaudeCodeIngester().ingest(path) for s in trace.states()]
     replies = await tm.replay_trace(states, teachers=tm.DEFAULT_TEACHERS, max_total_usd=10.0)
     pairs = tm.extract_dpo_pairs(states, replies, agreement_threshold=2)
+    dataset = tm.pairs_to_dataset(pairs)
 """
 
 from importlib import import_module
@@ -20,6 +21,7 @@ if not (Path(__file__).parent / "records" / "__init__.py").is_file():
     )
 
 if TYPE_CHECKING:
+    from tracemill.data_cards.writing.pair_dataset import pair_rows, pairs_to_dataset
     from tracemill.flows.library import (
         extract_dpo_pairs,
         replay_and_normalize_trace,
@@ -64,6 +66,8 @@ _HOMES = {
     "entropy_aware_opd_loss": "tracemill.train.losses.entropy_aware",
     "extract_dpo_pairs": "tracemill.flows.library",
     "generalized_jsd_loss": "tracemill.train.losses.generalized_jsd",
+    "pair_rows": "tracemill.data_cards.writing.pair_dataset",
+    "pairs_to_dataset": "tracemill.data_cards.writing.pair_dataset",
     "replay_and_normalize_trace": "tracemill.flows.library",
     "replay_and_normalize_trace_sync": "tracemill.flows.library",
     "replay_trace": "tracemill.flows.library",
@@ -94,6 +98,8 @@ __all__ = [
     "entropy_aware_opd_loss",
     "extract_dpo_pairs",
     "generalized_jsd_loss",
+    "pair_rows",
+    "pairs_to_dataset",
     "replay_and_normalize_trace",
     "replay_and_normalize_trace_sync",
     "replay_trace",
