@@ -164,4 +164,6 @@ def _sync(call: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 replay_trace_sync = _sync(replay_trace)
+"""`replay_trace` for code that is not async: the same arguments and result."""
 replay_and_normalize_trace_sync = _sync(replay_and_normalize_trace)
+"""`replay_and_normalize_trace` for code that is not async: the same arguments and result."""

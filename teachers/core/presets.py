@@ -67,3 +67,4 @@ SIMULATED = Preset(
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in (OPEN, FRONTIER, SIMULATED)}
 
 DEFAULT_TEACHERS: tuple[BaseTeacherSettings, ...] = OPEN.teachers
+"""The teachers of the preset `open`: four open-weight model families through OpenRouter."""
