@@ -31,9 +31,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
-    """Load what draws diagrams on pages that have one."""
+    """Load what draws diagrams on pages that have one, and let wide ones scroll."""
     if 'class="mermaid"' not in output:
         return output
+    output = re.sub(
+        r'(<pre class="mermaid">.*?</pre>)', r'<div class="diagram">\1</div>', output, flags=re.DOTALL
+    )
     up = "../" * page.file.src_uri.count("/")
     return output.replace("</head>", f'<script src="{up}{_PLACE}"></script></head>', 1)
 
