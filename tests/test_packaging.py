@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,46 @@ def test_both_ways_give_one_wheel_and_it_holds_the_whole_tree(wheels: tuple[Path
     wanted = {f"tracemill/{name}" for name in tracked.stdout.split("\n") if name.partition("/")[0] in links}
     assert len(wanted) > 500
     assert wanted - set(ours) == set()
+
+
+def checked(folder: Path, *tag: str) -> subprocess.CompletedProcess[str]:
+    """What the release workflow checks of a wheel and an sdist."""
+    command = [sys.executable, str(ROOT / "scripts" / "check_dist.py"), str(folder), *tag]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_check_of_a_release_takes_them_and_refuses_what_is_wrong(
+    wheels: tuple[Path, Path], tmp_path: Path
+) -> None:
+    good = wheels[0].parent
+    version = wheels[0].name.split("-")[1]
+    done = checked(good, f"v{version}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"tracemill {version}: wheel and sdist are as they should be\n"
+    assert checked(good, "v9.9").stderr == (
+        f"check_dist: the tag is v9.9; expected v{version}, the version of the source\n"
+    )
+    assert "0 wheels and 0 sdists; expected one of each" in checked(tmp_path).stderr
+
+    def spoilt(change: Callable[[str, bytes], bytes | None]) -> str:
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        shutil.copy(next(good.glob("*.tar.gz")), folder)
+        with zipfile.ZipFile(wheels[0]) as old, zipfile.ZipFile(folder / wheels[0].name, "w") as new:
+            for name in old.namelist():
+                if (data := change(name, old.read(name))) is not None:
+                    new.writestr(name, data)
+        done = checked(folder)
+        assert done.returncode == 1
+        return done.stderr
+
+    typed = "tracemill/py.typed"
+    assert f"lacks {typed}" in spoilt(lambda name, data: None if name == typed else data)
+    meta = ".dist-info/METADATA"
+    text = f"Version: {version}".encode()
+    other = spoilt(lambda name, data: data.replace(text, b"Version: 0.0.1") if meta in name else data)
+    assert "is of version 0.0.1" in other
+    broken = spoilt(lambda name, data: data.replace(text, b"Version: one") if meta in name else data)
+    assert "'one' is invalid for 'version'" in broken
 
 
 def test_nothing_but_tracemill_comes_into_site_packages(installed: Path) -> None:
