@@ -4,7 +4,9 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
+import signal
 import sys
 import termios
 import tomllib
@@ -41,6 +43,9 @@ def talk(arguments: list[str], answers: list[str], folder: Path) -> tuple[int, s
         os.execv(SCRIPT, [str(SCRIPT), *arguments])
     said, left, seen = b"", list(answers), 0
     while True:
+        if not select.select([terminal], [], [], 120)[0]:
+            os.kill(child, signal.SIGKILL)
+            pytest.fail(f"it waits for something: {said.decode()}")
         try:
             part = os.read(terminal, 4096)
         except OSError:  # the terminal of a process that ended
