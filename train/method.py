@@ -29,6 +29,8 @@ class TrainingMethod:
     """Columns that these rows must have, `prompt` and `tools` among them."""
     weighted: bool = False
     """Its trainer counts rows by their column `weight`, where `use_weights` is on and the config has it."""
+    packed: bool = False
+    """Its trainer packs rows, where `packing` is "prefix"."""
     defaults: SettingValues = field(default_factory=dict[str, Any])
     """Defaults of keys of `[training]` that differ from the table. `gamma` and `nll_weight` are settings of a
     method only if it names them here."""

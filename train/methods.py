@@ -17,16 +17,19 @@ SFT = TrainingMethod(
     config="sft",
     columns=("prompt", "completion", "tools"),
     weighted=True,
+    packed=True,
     defaults={"learning_rate": 2e-5},
 )
 DPO = TrainingMethod(
     "dpo",
     "tracemill.train.trl.trainers:dpo_trainer",
+    packed=True,
     defaults={"learning_rate": 1e-6, "nll_weight": 1.0},
 )
 SIMPO = TrainingMethod(
     "simpo",
     "tracemill.train.trl.trainers:simpo_trainer",
+    packed=True,
     # Within what its paper searched (https://arxiv.org/abs/2405.14734, appendix B).
     defaults={"learning_rate": 1e-6, "beta": 2.0, "gamma": 1.0},
 )

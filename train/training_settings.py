@@ -58,6 +58,11 @@ class TrainingSettings(_Model):
     """Tokens of a prompt and one side together."""
     context: Literal["cut", "drop"] = "cut"
     """Longer rows: `cut` leaves out their oldest turns, `drop` the whole row."""
+    packing: Literal["off", "prefix"] = "off"
+    """`prefix`: tokens that rows of a batch begin with alike are computed once, and a batch has rows that
+    begin alike; with `sft`, `dpo` and `simpo`."""
+    packing_tokens: int = Field(16384, ge=1)
+    """Tokens that are computed at a time, with `packing = "prefix"`; a single row may have more."""
     epochs: float = Field(1.0, gt=0)
     max_steps: int | None = Field(None, ge=1)
     """Steps of the optimiser, instead of `epochs`."""
@@ -129,6 +134,8 @@ class TrainingSettings(_Model):
         for key, owner in _METHOD_OF_KEY.items():
             if getattr(self, key) is not None and key not in method.defaults:
                 raise ValueError(f'{key} is a setting of method = "{owner}" alone')
+        if self.packing != "off" and not method.packed:
+            raise ValueError(f'packing = "{self.packing}" is not for method = "{self.method}"')
         method.check(dict(self))
         return self
 
@@ -143,4 +150,6 @@ class TrainingSettings(_Model):
         excluded |= {key for key in ("options", "nll_weight") if not getattr(self, key)}
         if self.use_weights:
             excluded.add("use_weights")
+        if self.packing == "off":
+            excluded |= {"packing", "packing_tokens"}
         return digest("training", canonical_json(self.model_dump(mode="json", exclude=excluded)), size=4)

@@ -200,7 +200,10 @@ def _report(job: TrainingJob, trainer: Any, fitted: dict[str, FittedRows]) -> di
         "steps": trainer.state.global_step,
         "losses": losses,
         "validation": validation,
-        "warnings": likelihood_warnings(job.settings, losses, validation),
+        "warnings": [
+            *getattr(trainer, "packing_notes", ()),
+            *likelihood_warnings(job.settings, losses, validation),
+        ],
         "device": str(trainer.args.device),
         "processes": trainer.args.world_size,
         "bf16": trainer.args.bf16,

@@ -8,6 +8,7 @@ callbacks. It returns the trainer.
 # pyright: reportMissingImports=false
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +61,14 @@ def sft_trainer(
     from trl.trainer.sft_config import SFTConfig
     from trl.trainer.sft_trainer import SFTTrainer
 
+    from tracemill.train.trl.packed_trainers import PackedSFTTrainer, PackedWeightedSFTTrainer
     from tracemill.train.trl.weighted_sft import WeightedSFTTrainer
 
     rows = {name: load_release_as_messages(split, fitted) for name, (split, fitted) in data.items()}
     weighted = "weight" in rows["train"].column_names
-    make = WeightedSFTTrainer if weighted else SFTTrainer
-    return make(
+    plain = WeightedSFTTrainer if weighted else SFTTrainer
+    packed = PackedWeightedSFTTrainer if weighted else PackedSFTTrainer
+    return _packed_if_wanted(settings, plain, packed)(
         args=SFTConfig(max_length=settings.max_length, completion_only_loss=True, **common),
         **_trainer_arguments(settings, tokenizer, rows, callbacks),
     )
@@ -81,8 +84,10 @@ def dpo_trainer(
     from trl.trainer.dpo_config import DPOConfig
     from trl.trainer.dpo_trainer import DPOTrainer
 
+    from tracemill.train.trl.packed_trainers import PackedDPOTrainer
+
     rows = {name: load_release_as_messages(split, fitted) for name, (split, fitted) in data.items()}
-    return DPOTrainer(
+    return _packed_if_wanted(settings, DPOTrainer, PackedDPOTrainer)(
         args=DPOConfig(
             max_length=settings.max_length,
             beta=settings.beta,
@@ -104,6 +109,8 @@ def simpo_trainer(
     """
     from trl.experimental.cpo import CPOConfig, CPOTrainer
 
+    from tracemill.train.trl.packed_trainers import PackedCPOTrainer
+
     rows = {name: load_release_as_texts(fitted, tokenizer) for name, (_, fitted) in data.items()}
     arguments = CPOConfig(
         loss_type="simpo",
@@ -116,7 +123,7 @@ def simpo_trainer(
     )
     on_gpu = arguments.device.type == "cuda"
     arguments.model_init_kwargs = {"dtype": "float32", "device_map": "auto" if on_gpu else None}
-    return CPOTrainer(
+    return _packed_if_wanted(settings, CPOTrainer, PackedCPOTrainer)(
         args=arguments,
         **_trainer_arguments(settings, tokenizer, rows, callbacks),
     )
@@ -141,6 +148,13 @@ def kto_trainer(
         args=KTOConfig(max_length=settings.max_length, beta=settings.beta, **common),
         **_trainer_arguments(settings, tokenizer, rows, callbacks),
     )
+
+
+def _packed_if_wanted(settings: TrainingSettings, plain: Any, packed: Any) -> Any:
+    """Return what makes the trainer: TRL's class, or that of packed rows."""
+    if settings.packing == "off":
+        return plain
+    return partial(packed, packing_tokens=settings.packing_tokens)
 
 
 def _trainer_arguments(

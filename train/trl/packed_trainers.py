@@ -1,0 +1,127 @@
+"""TRL's trainers with packed rows."""
+
+# pyright: reportMissingImports=false
+
+import logging
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate.utils import is_peft_model
+from trl.experimental.cpo import CPOTrainer
+from trl.trainer.dpo_trainer import DPOTrainer
+from trl.trainer.sft_trainer import SFTTrainer
+from trl.trainer.utils import add_fused_lm_head
+
+from tracemill.train.packing.neighbour_sampler import NeighbourSampler
+from tracemill.train.packing.packable import packing_obstacle
+from tracemill.train.packing.packed_forward import PackedForward
+from tracemill.train.packing.token_tree import Ids
+from tracemill.train.trl.weighted_sft import WeightedSFTTrainer
+
+_LOGGER = logging.getLogger(__name__)
+_IDS = (("prompt_ids", "chosen_ids"), ("chosen_input_ids",), ("input_ids",))
+"""Columns of the tokens of a row, of each trainer: of a pair, those of its chosen side."""
+
+
+class PackedTrainer:
+    """What packing adds to a trainer of TRL: another forward pass of its models, and batches of neighbours.
+
+    A batch is `per_device_train_batch_size` rows, as without packing. `packing_notes` says where the plain
+    path is taken, and why.
+    """
+
+    packed: list[PackedForward]
+
+    def __init__(self, *args: Any, packing_tokens: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.packing_notes: list[str] = []
+        models = [model for model in (self.model, getattr(self, "ref_model", None)) if model is not None]
+        self.packed = []
+        for model in map(_base_of, models):
+            if obstacle := packing_obstacle(model, self.args.max_length):
+                self._note(f"rows are not packed: the model cannot be: {obstacle}")
+                return
+        for model in map(_base_of, models):
+            self._add_head(model)
+            _choose_attention(model)
+            autocast = self.accelerator.autocast
+            forward = PackedForward(model, packing_tokens, self._fall_back, autocast)
+            forward.install()
+            self.packed.append(forward)
+
+    def _add_head(self, model: Any) -> None:
+        """Add TRL's fused head where the trainer has not."""
+
+    def _fall_back(self, problem: str) -> None:
+        self._note(f"rows are not packed: {problem}")
+
+    def _note(self, line: str) -> None:
+        if line not in self.packing_notes:
+            self.packing_notes.append(line)
+            _LOGGER.warning(line)
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        rows = self.train_dataset if train_dataset is None else train_dataset
+        batch = self.args.train_batch_size
+        if not self.packed or batch == 1:  # the rows of a batch of one share what there is to share
+            return super()._get_train_sampler(train_dataset)
+        return NeighbourSampler(_ids_of(rows), batch, self.args.seed)
+
+
+class PackedSFTTrainer(PackedTrainer, SFTTrainer):
+    """TRL's SFTTrainer with packed rows."""
+
+
+class PackedWeightedSFTTrainer(PackedTrainer, WeightedSFTTrainer):
+    """The trainer of weighted rows with packed rows."""
+
+
+class PackedDPOTrainer(PackedTrainer, DPOTrainer):
+    """TRL's DPOTrainer with packed rows."""
+
+
+class PackedCPOTrainer(PackedTrainer, CPOTrainer):
+    """TRL's CPOTrainer for SimPO with packed rows; `logits/*` are means over answer tokens alone."""
+
+    def _add_head(self, model: Any) -> None:
+        add_fused_lm_head(model, outputs=("log_probs", "mean_logits"))
+
+    def concatenated_forward(self, model: Any, batch: Any) -> Any:
+        """Return what CPOTrainer does: log probabilities of both sides, averaged over their tokens."""
+        if not all(each.active for each in self.packed) or not self.packed:
+            return super().concatenated_forward(model, batch)
+        rows = self.concatenated_inputs(
+            batch, padding_value=self.pad_token_id, device=self.accelerator.device
+        )
+        options = {"output_router_logits": True} if self.aux_loss_enabled else {}
+        outputs = model(
+            input_ids=rows["concatenated_input_ids"],
+            attention_mask=rows["concatenated_attention_mask"],
+            labels=rows["concatenated_labels"],
+            use_cache=False,
+            fused_lm_head=True,
+            **options,
+        )
+        pairs, mask = len(batch["chosen_labels"]), outputs.label_mask
+        means = outputs.log_probs.sum(-1) / mask.sum(-1)
+        told = (outputs.mean_logits[:pairs][mask[:pairs]], outputs.mean_logits[pairs:][mask[pairs:]])
+        found = (means[:pairs], means[pairs:], *told, torch.zeros((), device=means.device))
+        return (*found, outputs.aux_loss) if self.aux_loss_enabled else found
+
+
+def _base_of(model: Any) -> Any:
+    return model.get_base_model() if is_peft_model(model) else model
+
+
+def _choose_attention(model: Any) -> None:
+    """Take FlexAttention on a GPU: a dense mask of a long tree takes much memory there."""
+    if model.device.type == "cuda" and getattr(model, "_supports_flex_attn", False):
+        model.set_attn_implementation("flex_attention")
+
+
+def _ids_of(rows: Any) -> list[Ids]:
+    """Return the tokens of each row, those of a pair with its chosen side."""
+    columns = next(names for names in _IDS if set(names) <= set(rows.column_names))
+    found = zip(*(rows[name] for name in columns), strict=True)
+    return [np.concatenate([np.asarray(part, np.int64) for part in parts]) for parts in found]
