@@ -30,7 +30,10 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
         "Qwen3MoeConfig",
         {"num_experts": 4, "moe_intermediate_size": 24, "head_dim": 8, **EXPERTS},
     ),
-    "hybrid": ("Qwen3NextConfig", {"num_experts": 4, "moe_intermediate_size": 24, "head_dim": 8}),
+    "hybrid": (
+        "Qwen3NextConfig",
+        {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24, "head_dim": 8},
+    ),
 }
 
 
@@ -50,8 +53,7 @@ def small_model(folder: Path, tokenizer: Path, kind: str) -> Path:
 
 
 def trace_rows(rows: int, seed: int = 0) -> list[dict[str, Any]]:
-    """Rows of one trace: each begins with the prompt of the one before, and has both sides, a completion and a
-    weight."""
+    """Rows of one trace, as every method wants them; each begins with the prompt of the one before."""
     drawn = random.Random(seed)
     prompt, made = f"<|user|>Fix the bug {seed}<|end|>", []
     for number in range(rows):

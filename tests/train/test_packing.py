@@ -1,6 +1,5 @@
 """Packed rows against TRL's own trainers over padded ones: losses, gradients, and what is not packed."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -140,3 +139,269 @@ def test_loss_and_gradients_are_those_of_trl(
     if rows == 16:
         for each in packed.packed:
             assert each.tokens > 5 * each.computed
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3", "mistral", "mixtral", "qwen3_moe"])
+@pytest.mark.parametrize("method", ["sft", "dpo+nll"])
+def test_other_models_and_the_router_loss_of_experts(
+    method: str, kind: str, models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A node of the tree counts for the router as often as there are rows that have it."""
+    given = (models(kind), tmp_path, trace_rows(6))
+    plain, packed = (trainer(method, each, *given) for each in (False, True))
+    assert_equal_steps(plain, packed)
+    if kind in ("mixtral", "qwen3_moe"):
+        router = [each._metrics["train"]["aux_loss"][0] for each in (plain, packed)]
+        assert router[0] == pytest.approx(router[1], abs=1e-5)
+        assert router[0] > 0.5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_trl_cuts_and_drops_is_cut_and_dropped(
+    method: str, models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    given = (models("qwen2"), tmp_path, trace_rows(16))
+    plain, packed = (trainer(method, each, *given, max_length=700) for each in (False, True))
+    lengths = [
+        len(row.get("input_ids") or row.get("prompt_ids") or row["prompt_input_ids"])
+        for row in plain.train_dataset
+    ]
+    assert len(packed.train_dataset) == len(plain.train_dataset)
+    assert method in ("sft", "weighted", "simpo") or len(lengths) < 16
+    rows = slice(2, 9)  # a prompt that fills all of `max_length` leaves SimPO 0 / 0, packed or not
+    expected, expected_gradients = step(plain, rows)
+    loss, gradients = step(packed, rows)
+    assert loss == pytest.approx(expected, abs=1e-5)
+    for name, each in gradients.items():
+        assert torch.allclose(each, expected_gradients[name], atol=1e-5, rtol=0)
+
+
+def test_rows_of_other_traces_and_a_small_limit_make_more_trees(
+    models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    rows = [row for seed in range(3) for row in trace_rows(4, seed)]
+    given = (models("qwen2"), tmp_path, rows)
+    plain = trainer("dpo+nll", False, *given)
+    computed = []
+    for tokens in (TOKENS, 300, 1):
+        packed = trainer("dpo+nll", True, *given, packing_tokens=tokens)
+        assert_equal_steps(plain, packed)
+        plain.model.zero_grad()
+        plain = trainer("dpo+nll", False, *given)
+        computed.append(packed.packed[0].computed)
+    assert computed[0] < computed[1] < computed[2] == packed.packed[0].tokens
+
+
+def test_padding_on_either_side_has_no_effect(models: Callable[[str], Path], tmp_path: Path) -> None:
+    packed = trainer("dpo", True, models("llama"), tmp_path, trace_rows(5))
+    batch = packed.data_collator([packed.train_dataset[place] for place in range(5)])
+    labels = batch["input_ids"].masked_fill(batch["completion_mask"] == 0, -100)
+    given = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"], "labels": labels}
+    fill = {"input_ids": 7, "attention_mask": 0, "labels": -100}
+
+    def log_probs(**inputs: Any) -> Any:
+        with torch.no_grad():
+            return packed.model(**inputs, fused_lm_head=True).log_probs
+
+    found = log_probs(**given)
+    for sides in ((0, 9), (9, 0)):
+        padded = {
+            name: torch.nn.functional.pad(each, sides, value=fill[name]) for name, each in given.items()
+        }
+        begin = sides[0]
+        assert torch.equal(log_probs(**padded)[:, begin : begin + found.shape[1]], found)
+    assert packed.packed[0].active
+    assert found.abs().sum() > 100
+
+
+def test_no_logits_are_computed_of_a_prompt(models: Callable[[str], Path], tmp_path: Path) -> None:
+    from tracemill.train.packing import answer_scores
+
+    packed = trainer("dpo", True, models("qwen2"), tmp_path, trace_rows(16))
+    seen: list[int] = []
+    head = packed.model.get_output_embeddings()
+    step(packed)
+    head.register_forward_hook(lambda module, inputs, outputs: seen.append(len(outputs)))
+    step(packed)
+    batch = packed.data_collator([packed.train_dataset[place] for place in range(16)])
+    answers = int(batch["completion_mask"].sum())
+    assert max(seen) <= answer_scores.CHUNK < answers
+    assert sum(seen) == 2 * answers  # forward, and again in the backward pass
+    assert answers < batch["attention_mask"].sum() / 8
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+@pytest.mark.parametrize("method", ["dpo+nll", "simpo", "sft"])
+def test_adapters_and_gradient_checkpointing(
+    method: str, checkpointing: bool, models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    from peft import LoraConfig
+
+    def made(packed: bool) -> Any:
+        lora = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM")
+        given = {"peft_config": lora, "gradient_checkpointing": checkpointing}
+        return trainer(method, packed, models("qwen2"), tmp_path, trace_rows(5), **given)
+
+    assert_equal_steps(made(False), made(True))
+
+
+def logged(made: Any) -> list[dict[str, float]]:
+    made.train()
+    names = ("loss", "grad_norm", "rewards/margins", "rewards/chosen", "entropy", "mean_token_accuracy")
+    return [
+        {key: float(entry[key]) for key in names if key in entry}
+        for entry in made.state.log_history
+        if "loss" in entry
+    ]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_training_has_trl_s_losses_and_figures(
+    method: str, models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """All rows are in each batch, so that both take the same ones."""
+    given = {"max_steps": 4, "learning_rate": 1e-3, "seed": 3}
+    plain, packed = (
+        logged(trainer(method, each, models("qwen2"), tmp_path, trace_rows(7), **given))
+        for each in (False, True)
+    )
+    assert len(plain) == len(packed) == 4
+    for one, other in zip(plain, packed, strict=True):
+        assert other == pytest.approx(one, abs=2e-4, rel=1e-4)
+    assert plain[0]["loss"] != pytest.approx(plain[-1]["loss"], abs=1e-3)
+
+
+def test_batches_of_one_row_are_those_of_trl_and_others_are_neighbours(
+    models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """With `batch = 1` and accumulation a step has the rows that it has without packing."""
+    given = {
+        "max_steps": 3,
+        "learning_rate": 1e-3,
+        "per_device_train_batch_size": 1,
+        "gradient_accumulation_steps": 4,
+    }
+    rows = [row for seed in range(3) for row in trace_rows(4, seed)]
+    plain, packed = (
+        logged(trainer("dpo+nll", each, models("qwen2"), tmp_path, rows, **given)) for each in (False, True)
+    )
+    for one, other in zip(plain, packed, strict=True):
+        assert other == pytest.approx(one, abs=2e-4, rel=1e-4)
+    made = trainer("sft", True, models("qwen2"), tmp_path, rows, per_device_train_batch_size=4)
+    sampler = made._get_train_sampler()
+    drawn = []
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        drawn.append(list(sampler))
+        assert sorted(drawn[-1]) == list(range(12))
+        assert list(sampler) == drawn[-1]
+        batches = [[number // 4 for number in drawn[-1][at : at + 4]] for at in (0, 4, 8)]
+        assert sum(len(set(batch)) for batch in batches) <= 6  # of 3 traces, cut at any row
+    assert len({tuple(each) for each in drawn}) == 3
+
+
+@pytest.mark.parametrize("broken", ["mask", "error"])
+def test_a_first_batch_that_differs_takes_the_plain_path_and_says_so(
+    broken: str, models: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mask of a plain causal sequence lets branches see each other."""
+    from tracemill.train.packing import packed_forward
+
+    whole = packed_forward.dense_mask
+
+    def mask(ends: Any, dtype: Any) -> Any:
+        if broken == "error":
+            raise RuntimeError("no such kernel")
+        return whole(torch.full_like(ends, len(ends)), dtype)
+
+    given = (models("qwen2"), tmp_path, trace_rows(5))
+    plain = step(trainer("dpo+nll", False, *given))
+    monkeypatch.setattr(packed_forward, "dense_mask", mask)
+    packed = trainer("dpo+nll", True, *given)
+    loss, gradients = step(packed)
+    assert loss == plain[0]
+    assert all(torch.equal(each, plain[1][name]) for name, each in gradients.items())
+    assert [each.active for each in packed.packed] == [False, False]
+    said = {
+        "mask": "the first batch's log probabilities differ by ",
+        "error": "it failed on the first batch (RuntimeError)",
+    }
+    assert all(line.startswith(f"rows are not packed: {said[broken]}") for line in packed.packing_notes)
+    assert packed.packing_notes
+    simpo = trainer("simpo", True, *given)
+    assert step(simpo)[0] == pytest.approx(step(trainer("simpo", False, *given))[0], abs=1e-5)
+    assert not simpo.packed[0].active
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("sliding", "its sliding window of 64 tokens is shorter than max_length = 2048"),
+        ("hybrid", "its layers have linear attention"),
+    ],
+)
+def test_a_model_that_cannot_compute_trees_takes_the_plain_path_and_says_so(
+    kind: str, said: str, models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    given = (models(kind), tmp_path, trace_rows(3))
+    packed = trainer("sft", True, *given)
+    assert packed.packing_notes == [f"rows are not packed: the model cannot be: {said}"]
+    assert packed.packed == []
+    assert step(packed)[0] == step(trainer("sft", False, *given))[0]
+
+
+def test_a_sliding_window_that_holds_every_row_is_packed(
+    models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    given = (models("sliding"), tmp_path, [dict(row, prompt=row["prompt"][-40:]) for row in trace_rows(3)])
+    packed = trainer("sft", True, *given, max_length=64)
+    assert packed.packing_notes == []
+    assert step(packed)[0] == pytest.approx(step(trainer("sft", False, *given, max_length=64))[0], abs=1e-5)
+
+
+def test_flex_attention_computes_what_the_dense_mask_does() -> None:
+    """Not compiled, and without a backward pass, which it has on no processor."""
+    import numpy as np
+    from torch.nn.attention.flex_attention import flex_attention
+
+    from tracemill.train.packing.token_tree import build_trees
+    from tracemill.train.packing.tree_masks import BLOCK, block_mask, dense_mask
+
+    drawn = np.random.default_rng(0)
+    trunk = drawn.integers(0, 9, 500)
+    rows = [np.concatenate([trunk[:end], drawn.integers(0, 9, 40)]) for end in (300, 300, 420, 500, 500, 500)]
+    [tree] = build_trees(rows, 2000)
+    ends = torch.from_numpy(
+        np.concatenate([tree.ends, np.arange(len(tree), -(-len(tree) // BLOCK) * BLOCK) + 1])
+    )
+    torch.manual_seed(0)
+    query, key, value = torch.randn(3, 1, 2, len(ends), 16)
+    flexed = flex_attention(query, key, value, block_mask=block_mask(ends))
+    mask = dense_mask(ends, torch.float32)
+    dense = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    assert torch.allclose(dense, flexed, atol=1e-5)
+    skipped = block_mask(ends).sparsity()
+    assert skipped > 30  # percent
+
+
+def test_a_model_with_flex_attention_gives_the_same_loss(
+    models: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch.nn.attention.flex_attention import flex_attention
+    from transformers.integrations import flex_attention as integration
+
+    def eager(query: Any, key: Any, value: Any, training: bool = False, **given: Any) -> Any:
+        return flex_attention(query, key, value, **given)
+
+    monkeypatch.setattr(integration, "compile_friendly_flex_attention", eager)
+    losses = []
+    for packed in (False, True):
+        made = trainer("sft", packed, models("qwen2"), tmp_path, trace_rows(6))
+        batch = made.data_collator([made.train_dataset[place] for place in range(6)])
+        if packed:
+            made.model.set_attn_implementation("flex_attention")
+            made.packed[0].checked = True
+        with torch.no_grad():
+            losses.append(made.compute_loss(made.model, batch).item())
+    assert made.packed[0].computed > 0
+    assert losses[1] == pytest.approx(losses[0], abs=1e-5)
