@@ -300,12 +300,15 @@ def test_batches_of_one_row_are_those_of_trl_and_others_are_neighbours(
     assert len({tuple(each) for each in drawn}) == 3
 
 
-@pytest.mark.parametrize("broken", ["mask", "error"])
+@pytest.mark.parametrize("broken", ["mask", "error", "flex"])
 def test_a_first_batch_that_differs_takes_the_plain_path_and_says_so(
     broken: str, models: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mask of a plain causal sequence lets branches see each other."""
+    from transformers.integrations import flex_attention as integration
+
     from tracemill.train.packing import packed_forward
+    from tracemill.train.trl import packed_trainers
 
     whole = packed_forward.dense_mask
 
@@ -314,8 +317,18 @@ def test_a_first_batch_that_differs_takes_the_plain_path_and_says_so(
             raise RuntimeError("no such kernel")
         return whole(torch.full_like(ends, len(ends)), dtype)
 
+    def fails(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("no such kernel")
+
     given = (models("qwen2"), tmp_path, trace_rows(5))
     plain = step(trainer("dpo+nll", False, *given))
+    if broken == "flex":  # as on a GPU whose compiler cannot make it
+        monkeypatch.setattr(integration, "compile_friendly_flex_attention", fails)
+        monkeypatch.setattr(
+            packed_trainers,
+            "_choose_attention",
+            lambda model: model.set_attn_implementation("flex_attention"),
+        )
     monkeypatch.setattr(packed_forward, "dense_mask", mask)
     packed = trainer("dpo+nll", True, *given)
     loss, gradients = step(packed)
@@ -325,9 +338,11 @@ def test_a_first_batch_that_differs_takes_the_plain_path_and_says_so(
     said = {
         "mask": "the first batch's log probabilities differ by ",
         "error": "it failed on the first batch (RuntimeError)",
+        "flex": "it failed on the first batch (RuntimeError)",
     }
     assert all(line.startswith(f"rows are not packed: {said[broken]}") for line in packed.packing_notes)
     assert packed.packing_notes
+    assert {each.model.config._attn_implementation for each in packed.packed} == {"sdpa"}
     simpo = trainer("simpo", True, *given)
     assert step(simpo)[0] == pytest.approx(step(trainer("simpo", False, *given))[0], abs=1e-5)
     assert not simpo.packed[0].active

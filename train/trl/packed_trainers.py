@@ -3,6 +3,7 @@
 # pyright: reportMissingImports=false
 
 import logging
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,16 +45,18 @@ class PackedTrainer:
                 return
         for model in map(_base_of, models):
             self._add_head(model)
+            fall_back = partial(self._fall_back, model, model.config._attn_implementation)
             _choose_attention(model)
-            autocast = self.accelerator.autocast
-            forward = PackedForward(model, packing_tokens, self._fall_back, autocast)
+            forward = PackedForward(model, packing_tokens, fall_back, self.accelerator.autocast)
             forward.install()
             self.packed.append(forward)
 
     def _add_head(self, model: Any) -> None:
         """Add TRL's fused head where the trainer has not."""
 
-    def _fall_back(self, problem: str) -> None:
+    def _fall_back(self, model: Any, attention: str, problem: str) -> None:
+        if model.config._attn_implementation != attention:
+            model.set_attn_implementation(attention)
         self._note(f"rows are not packed: {problem}")
 
     def _note(self, line: str) -> None:
