@@ -6,10 +6,11 @@ gguf (`AutoModelForCausalLM.from_pretrained(folder, gguf_file=...)`); save it as
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from console_says import Call
 from training_releases import released
 
 from tracemill.train.training_job import REPORT
@@ -24,7 +25,7 @@ TEMPLATE = """{% for m in messages %}<|im_start|>{{ m.role }}
 {% endif %}"""
 
 
-def test_five_steps_lower_the_loss_and_end_with_a_checkpoint(console: Call, tmp_path: Path) -> None:
+def test_five_steps_lower_the_loss_and_end_with_a_checkpoint(tmp_path: Path) -> None:
     made = released(tmp_path / "releases", rows=8)
     (tmp_path / "template.jinja").write_text(TEMPLATE)
     (tmp_path / "run.toml").write_text(f"""
@@ -43,7 +44,8 @@ max_steps = 5
 learning_rate = 1e-5
 compare = false
 """)
-    done = console("train", tmp_path / "run.toml", "--release", made.path, "--json")
+    command = [Path(sys.executable).with_name("tracemill"), "train", tmp_path / "run.toml"]
+    done = subprocess.run([*command, "--release", made.path, "--json"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     place = tmp_path / "out" / "views" / made.version
     report = json.loads((place / REPORT).read_text())
