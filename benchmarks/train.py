@@ -80,7 +80,7 @@ def measure(model: Path, packed: bool, context: int, count: int, answer: int, ch
     torch.set_num_threads(1)
     disable_progress_bars()
     batch = count if packed else 1
-    tokens = {"packing_tokens": 2 * context + 2 * count * answer}
+    tokens: dict[str, Any] = {"packing_tokens": 2 * context + 2 * count * answer}
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with tempfile.TemporaryDirectory() as folder:
         arguments = DPOConfig(

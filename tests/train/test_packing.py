@@ -360,7 +360,7 @@ def test_a_model_that_cannot_compute_trees_takes_the_plain_path_and_says_so(
 ) -> None:
     given = (models(kind), tmp_path, trace_rows(3))
     packed = trainer("sft", True, *given)
-    assert packed.packing_notes == [f"rows are not packed: the model cannot be: {said}"]
+    assert packed.packing_notes == [f"rows are not packed: the model cannot compute trees ({said})"]
     assert packed.packed == []
     assert step(packed)[0] == step(trainer("sft", False, *given))[0]
 

@@ -81,7 +81,7 @@ class PackedForward:
         problem, difference, limit = "", torch.zeros(()), TOLERANCE
         with torch.no_grad(), _evaluating(self.model):
             try:
-                packed = self._compute(input_ids, attention_mask, labels, router=False).log_probs
+                packed: Any = self._compute(input_ids, attention_mask, labels, router=False).log_probs
             except torch.OutOfMemoryError:
                 raise
             except (RuntimeError, TypeError, ValueError, AttributeError) as error:
@@ -193,9 +193,10 @@ def _router_logits_of(model: Any) -> bool:
 def _router_loss(model: Any, routers: list[Any], counts: list[Tensor]) -> Tensor:
     """Return the load-balancing loss over the tokens of all rows: a node counts once for each of its rows."""
     config = model.config.get_text_config()
-    layers = tuple(torch.cat(parts) for parts in zip(*routers, strict=True))
-    weights = torch.cat(counts)[None]
-    return load_balancing_loss_func(layers, config.num_experts, config.num_experts_per_tok, weights)
+    layers: Any = tuple(torch.cat(parts) for parts in zip(*routers, strict=True))
+    weights: Any = torch.cat(counts)[None]
+    loss: Any = load_balancing_loss_func(layers, config.num_experts, config.num_experts_per_tok, weights)
+    return loss
 
 
 def _computes_in_short_type(model: Any) -> bool:

@@ -32,6 +32,10 @@ class PackedTrainer:
     path is taken, and why.
     """
 
+    model: Any
+    args: Any
+    accelerator: Any
+    train_dataset: Any
     packed: list[PackedForward]
 
     def __init__(self, *args: Any, packing_tokens: int, **kwargs: Any) -> None:
@@ -41,7 +45,7 @@ class PackedTrainer:
         self.packed = []
         for model in map(_base_of, models):
             if obstacle := packing_obstacle(model, self.args.max_length):
-                self._note(f"rows are not packed: the model cannot be: {obstacle}")
+                self._note(f"rows are not packed: the model cannot compute trees ({obstacle})")
                 return
         for model in map(_base_of, models):
             self._add_head(model)
@@ -65,10 +69,11 @@ class PackedTrainer:
             _LOGGER.warning(line)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
+        trl: Any = super()
         rows = self.train_dataset if train_dataset is None else train_dataset
         batch = self.args.train_batch_size
         if not self.packed or batch == 1:  # the rows of a batch of one share what there is to share
-            return super()._get_train_sampler(train_dataset)
+            return trl._get_train_sampler(train_dataset)
         return NeighbourSampler(_ids_of(rows), batch, self.args.seed)
 
 
