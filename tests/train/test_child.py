@@ -70,6 +70,7 @@ def test_a_release_becomes_a_checkpoint_that_loads(
     report = json.loads((made.path / REPORT).read_text())
     rows = {"used": 8, "cut": 0, "dropped": {}, "parted": 0, "weight": 2.717857}
     assert report["rows"] == {"train": rows}
+    assert f"| digest | {release.digest} |" in (made.path / "README.md").read_text().splitlines()
     assert report["validation"] == []
     assert (report["steps"], report["release"]["digest"]) == (4, release.digest)
     assert losses(report)[0] == pytest.approx(math.log(353), abs=0.5)  # as good as a guess of the tokenizer's

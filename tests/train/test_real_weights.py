@@ -54,3 +54,4 @@ compare = false
     assert len(losses) == 5
     assert losses[-1] < losses[0]
     assert (place / "model.safetensors").stat().st_size > 200_000_000
+    assert f"| release | views@{made.version} |" in (place / "README.md").read_text().splitlines()

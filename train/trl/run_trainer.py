@@ -24,6 +24,7 @@ from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import FittedRows
 from tracemill.train.trl.likelihood import likelihood_warnings
 from tracemill.train.trl.load_release import check_rows, fit_split, load_splits, load_tokenizer
+from tracemill.train.trl.model_card import model_card
 from tracemill.train.trl.stopping import is_main_process
 from tracemill.train.trl.trainers import make_trainer
 
@@ -77,6 +78,7 @@ def run_trainer(
     report["resumed_at_step"] = int(resumed.name.rpartition("-")[2]) if resumed else None
     shutil.copyfile(folder / LOG, folder / "final" / LOG)
     (folder / "final" / REPORT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    (folder / "final" / "README.md").write_text(model_card(report, settings.model), encoding="utf-8")
     return {}
 
 
