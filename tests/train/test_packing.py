@@ -1,5 +1,6 @@
 """Packed rows against TRL's own trainers over padded ones: losses, gradients, and what is not packed."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -420,3 +421,28 @@ def test_a_model_with_flex_attention_gives_the_same_loss(
             losses.append(made.compute_loss(made.model, batch).item())
     assert made.packed[0].computed > 0
     assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+
+
+@pytest.mark.skipif(not os.environ.get("TRACEMILL_GOLDEN"), reason="TRACEMILL_GOLDEN names no folder")
+def test_the_loss_of_simpo_is_that_of_the_stored_vectors() -> None:
+    from types import SimpleNamespace
+
+    from loss_vectors import load
+
+    from tracemill.train.trl.packed_trainers import PackedCPOTrainer
+
+    compared = 0
+    for case in load(Path(os.environ["TRACEMILL_GOLDEN"]) / "trl_cpo_simpo"):
+        if case.params["loss_type"] != "simpo":
+            continue
+        accelerator = SimpleNamespace(device=torch.device("cpu"))
+        made: Any = SimpleNamespace(accelerator=accelerator, **case.params)
+        sides = [case.inputs[name].requires_grad_() for name in ("chosen_logps", "rejected_logps")]
+        losses, *_ = PackedCPOTrainer.cpo_loss(made, *sides)
+        gradients = torch.autograd.grad(losses.mean(), sides)
+        expected = ("losses", "grad_of_mean_wrt_chosen", "grad_of_mean_wrt_rejected")
+        for name, found in zip(expected, (losses, *gradients), strict=True):
+            theirs = torch.from_numpy(case.outputs[name])
+            assert torch.allclose(found.detach(), theirs, rtol=1e-4, atol=1e-6), (case.name, name)
+        compared += 1
+    assert compared > 50
