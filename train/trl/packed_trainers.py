@@ -4,7 +4,7 @@
 
 import logging
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -99,9 +99,8 @@ class PackedCPOTrainer(PackedTrainer, CPOTrainer):
         """Return what CPOTrainer does: log probabilities of both sides, averaged over their tokens."""
         if not all(each.active for each in self.packed) or not self.packed:
             return super().concatenated_forward(model, batch)
-        rows = self.concatenated_inputs(
-            batch, padding_value=self.pad_token_id, device=self.accelerator.device
-        )
+        pad = cast("int", self.pad_token_id)
+        rows = self.concatenated_inputs(batch, padding_value=pad, device=self.accelerator.device)
         options = {"output_router_logits": True} if self.aux_loss_enabled else {}
         outputs = model(
             input_ids=rows["concatenated_input_ids"],
