@@ -7,33 +7,25 @@ take five minutes, and want the extras dev and train, and `chromium`. Look at ea
 committed.
 """
 
-import base64
 import io
 import json
 import os
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import DEVNULL, Popen
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from PIL import Image
-from websockets.sync.client import ClientConnection, connect
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
+from chromium_page import ChromiumPage, chromium_page  # noqa: E402
+
 PICTURES = ROOT / "docs" / "pictures"
 WIDTH, MENU = 1280, 256
 """Pixels of a page, and of the menu at its left, which pictures leave out."""
-CHROMIUM = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-CHROMIUM += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-CHROMIUM += ["--hide-scrollbars", "--remote-debugging-port=0"]
-CHROMIUM += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
 SETTLE_S, COLOURS = 3.0, 160
 
 
@@ -49,66 +41,19 @@ class Picture:
     tab: str = ""
 
 
-class Browser:
-    """A page of Chromium, driven through the DevTools protocol."""
-
-    def __init__(self, tab: ClientConnection) -> None:
-        self.tab, self.number = tab, 0
-
-    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Call a method of the protocol; gives its result."""
-        self.number += 1
-        self.tab.send(json.dumps({"id": self.number, "method": method, "params": parameters}))
-        while (answer := json.loads(self.tab.recv(timeout=60))).get("id") != self.number:
-            pass
-        return answer["result"]
-
-    def evaluate(self, script: str) -> Any:
-        """Return the value of a JavaScript expression."""
-        return self.call("Runtime.evaluate", expression=script, returnByValue=True)["result"].get("value")
-
-    def take(self, origin: str, picture: Picture) -> None:
-        """Write a picture of a page that shows the text of it."""
-        height = max(picture.bottom, 800)
-        size: dict[str, Any] = {"width": WIDTH, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.call("Emulation.setDeviceMetricsOverride", **size)
-        self.call("Page.navigate", url=origin + picture.path)
-        self.wait(f"document.body.innerText.includes({json.dumps(picture.text)})")
-        if picture.tab:
-            named = f"each => each.innerText.trim() == {json.dumps(picture.tab)}"
-            self.evaluate(f"void [...document.querySelectorAll('a, button, li')].find({named}).click()")
-        time.sleep(SETTLE_S)
-        clip = {"x": MENU, "y": picture.top, "width": WIDTH - MENU, "height": picture.bottom - picture.top}
-        taken = self.call("Page.captureScreenshot", format="png", clip=clip | {"scale": 1})
-        shown = Image.open(io.BytesIO(base64.b64decode(taken["data"]))).convert("RGB")
-        small = shown.quantize(COLOURS, dither=Image.Dither.NONE)
-        small.save(PICTURES / f"{picture.name}.png", optimize=True)
-
-    def wait(self, script: str) -> None:
-        """Wait until an expression is true."""
-        until = time.monotonic() + 60
-        while not self.evaluate(script):
-            assert time.monotonic() < until, script
-            time.sleep(0.2)
-
-
-@contextmanager
-def browser() -> Iterator[Browser]:
-    """Give a page of a fresh Chromium that reaches nothing but loopback."""
-    with TemporaryDirectory() as profile:
-        process = Popen([*CHROMIUM, f"--user-data-dir={profile}"], stdout=DEVNULL, stderr=DEVNULL)
-        try:
-            there = Path(profile) / "DevToolsActivePort"
-            while not there.exists() or "\n" not in there.read_text():
-                time.sleep(0.2)
-            port = there.read_text().split()[0]
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json") as tabs:
-                [address] = [t["webSocketDebuggerUrl"] for t in json.load(tabs) if t["type"] == "page"]
-            with closing(connect(address, max_size=None)) as tab:
-                yield Browser(tab)
-        finally:
-            process.terminate()
-            process.wait()
+def take(page: ChromiumPage, origin: str, picture: Picture) -> None:
+    """Write a picture of a page that shows the text of it."""
+    page.open(origin + picture.path, WIDTH, max(picture.bottom, 800))
+    page.wait(f"document.body.innerText.includes({json.dumps(picture.text)})")
+    if picture.tab:
+        named = f"each => each.innerText.trim() == {json.dumps(picture.tab)}"
+        page.evaluate(f"void [...document.querySelectorAll('a, button, li')].find({named}).click()")
+    time.sleep(SETTLE_S)
+    height = picture.bottom - picture.top
+    taken = page.picture(x=MENU, y=picture.top, width=WIDTH - MENU, height=height)
+    shown = Image.open(io.BytesIO(taken)).convert("RGB")
+    small = shown.quantize(COLOURS, dither=Image.Dither.NONE)
+    small.save(PICTURES / f"{picture.name}.png", optimize=True)
 
 
 def artifact_of(house: Any, run: dict[str, Any], key: str) -> str:
@@ -129,7 +74,7 @@ def pictures(house: Any) -> list[Picture]:
         Picture("runs", "/runs", "6 runs", bottom=1370, top=596),
         Picture("harvest", run, "Task Runs", bottom=850, tab="Artifacts"),
         Picture("closing_table", table, "pairs made", bottom=1570),
-        Picture("report", report, "kept pairs", bottom=760),
+        Picture("report_artifact", report, "kept pairs", bottom=760),
         Picture("deployment", deployment, "Next Run", bottom=600),
         Picture("automations", "/automations", "Marks a run as crashed", bottom=670),
         Picture("events", events, "Asset materialization succeeded", bottom=1240, top=390),
@@ -167,9 +112,9 @@ def main() -> None:
                 if number == 1:
                     night_config.grow(house.folder)
             PICTURES.mkdir(exist_ok=True)
-            with browser() as page:
+            with chromium_page() as page:
                 for each in pictures(house):
-                    page.take(house.url.removesuffix("/api"), each)
+                    take(page, house.url.removesuffix("/api"), each)
         finally:
             for name in list(house.running):
                 house.kill(name)

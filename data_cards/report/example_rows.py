@@ -1,119 +1,288 @@
 """Select the pairs that a report shows, cut so that the page stays small.
 
-Every pair has a short text of each side. Evenly spaced pairs have a long one while there is room.
-`ExampleRows.statement` says what is left out.
+Sides and contexts are messages. A message that several pairs share is stored once, and a context is ranges of
+stored messages: its head, up to the task, and its last messages. Lengths are the largest of `LENGTHS` that
+fit. Every cut is marked where it is, and `ExampleRows.statement` sums up what is left out.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracemill.data_cards.model.manifest import Manifest
 from tracemill.data_cards.report.figures import list_figure_files, read_figure_rows
-from tracemill.records.message import render_arguments
-from tracemill.records.placeholders import LONGEST, head_with_whole_placeholders, tail_with_whole_placeholders
+from tracemill.harnesses.core.vocabulary import DECIDING
+from tracemill.records.message import read_arguments
+from tracemill.records.packed_json import pack_json
+from tracemill.records.placeholders import head_with_whole_placeholders, tail_with_whole_placeholders
 from tracemill.records.printable import printable, printable_lines
 
 MOST_PAIRS = 5000
-ROOM_BYTES = 2_700_000
-"""Bytes of JSON that all pairs may take together."""
-LONG = (900, 1400)
-"""Characters of the context's tail and of each side, of a pair with long texts."""
-SHORTEST = (60, 70)
-_LENGTHS = (LONG, (500, 700), (280, 360), (160, 200), (90, 110), SHORTEST)
+ROOM_CHARS = 2_700_000
+"""Characters that the packed pairs may take together."""
 _LINE = 160
 """Characters of a name or reason."""
-_TAIL_MESSAGES = 3
+_ONE_LINE = 100
+"""Characters of a value of JSON that stands on one line."""
+_HEAD_MESSAGES = 3
+"""The first messages, in which the task is looked for."""
 _GROUPS = 48
 """Most row groups that are read: a release may hold gigabytes of prompts."""
-_COLUMNS_TEXT = """pair_id label_source verified chosen_operation rejected_operation student_model source
-    repository instance_id evidence simulated cost_usd chosen_wire rejected_wire"""
-_COLUMNS = tuple(_COLUMNS_TEXT.split())
+_SAMPLED, _SAMPLED_OF = 40, 400
+"""Rows side by side that an estimate takes, of so many."""
+_COLUMNS_TEXT = """pair_id trace_id label_source verified chosen_operation rejected_operation student_model
+    source repository instance_id evidence simulated cost_usd chosen_wire rejected_wire"""
+PAIR_ROW_COLUMNS = tuple(_COLUMNS_TEXT.split())
+"""Columns of `dpo` that a shown pair is made of."""
 _VOTE_COLUMNS = ("pair_id", "teacher", "counted", "agrees", "reason", "operation")
 Row = dict[str, Any]
+Votes = Mapping[str, list[list[Any]]]
+
+
+class Lengths(NamedTuple):
+    """What is shown of a pair: last messages of the context, characters of each, of each text of a side."""
+
+    messages: int
+    context: int
+    side: int
+
+
+LENGTHS = (
+    Lengths(400, 6000, 8000),
+    Lengths(120, 3000, 6000),
+    Lengths(40, 1500, 4000),
+    Lengths(20, 800, 2500),
+    Lengths(12, 500, 1500),
+    Lengths(8, 320, 900),
+    Lengths(5, 200, 500),
+    Lengths(3, 120, 250),
+    Lengths(2, 60, 120),
+)
+_MANY = (200, 1500)
+"""Numbers of pairs above which the first, and the second, lengths are not tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleRows:
-    """Rows for the page, and a sentence on what they leave out."""
+    """Pairs for the page, packed, and a sentence on what they leave out."""
 
-    rows: list[Row]
+    content: Row
+    packed: str
     statement: str
 
 
-def read_example_rows(folder: Path, manifest: Manifest, room_bytes: int = ROOM_BYTES) -> ExampleRows:
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text, or its head and tail with the number of characters between them."""
+
+    head: str
+    tail: str = ""
+    left_out: int = 0
+
+    @property
+    def chars(self) -> int:
+        return len(self.head) + len(self.tail) + self.left_out
+
+    @classmethod
+    def of(cls, text: str, most: int) -> "_Text":
+        """Return a text with its control characters escaped."""
+        return cls(text).cut(most).escaped()
+
+    def cut(self, most: int) -> "_Text":
+        """Return at most so many characters of it, two thirds of them at the start."""
+        if len(self.head) + len(self.tail) <= most:
+            return self
+        whole = self.head if not self.left_out else ""
+        head = head_with_whole_placeholders(self.head, most - most // 3)
+        tail = tail_with_whole_placeholders(whole or self.tail, most // 3)
+        lost = len(self.head) + len(self.tail) - len(head) - len(tail)
+        return _Text(head, tail, self.left_out + lost)
+
+    def escaped(self) -> "_Text":
+        return _Text(_escaped(self.head), _escaped(self.tail), self.left_out)
+
+    def shown(self, most: int) -> str:
+        """Return the text, with a mark where something is left out."""
+        cut = self.cut(most)
+        mark = f"\n[... {cut.left_out:,} characters left out ...]\n" if cut.left_out else ""
+        return f"{cut.head}{mark}{cut.tail}"
+
+
+def _escaped(text: str) -> str:
+    return printable_lines(text, 10 * len(text) + 10)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    name: str
+    arguments: tuple[tuple[str, _Text], ...] | _Text
+
+    def shown(self, most: int) -> list[Any]:
+        if isinstance(self.arguments, _Text):
+            return [self.name, self.arguments.shown(most)]
+        return [self.name, [[key, text.shown(most)] for key, text in self.arguments]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    role: str
+    text: _Text
+    calls: tuple[_Call, ...] = ()
+    name: str = ""
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any], most: int) -> "_Message":
+        """Return a message of a release, as a table or a wire column holds it."""
+        calls = tuple(_call(call, most) for call in message.get("tool_calls") or ())
+        text = _Text.of((message.get("content") or "").strip("\n"), most)
+        return cls(message["role"], text, calls, _line(message.get("name") or ""))
+
+    def shown(self, most: int) -> Row:
+        row: Row = {"role": self.role}
+        if text := self.text.shown(most):
+            row["text"] = text
+        if self.calls:
+            row["calls"] = [call.shown(most) for call in self.calls]
+        if self.name:
+            row["name"] = self.name
+        return row
+
+
+def _call(call: Any, most: int) -> _Call:
+    function = (json.loads(call) if isinstance(call, str) else call)["function"]
+    arguments = function["arguments"]
+    values = read_arguments(arguments) if isinstance(arguments, str) else arguments
+    name = _line(function["name"])
+    if not isinstance(values, dict):
+        return _Call(name, _Text.of(arguments, most))
+    texts = ((key, _value_text(value)) for key, value in values.items())
+    return _Call(name, tuple((_line(key), _Text.of(text, most)) for key, text in texts))
+
+
+def _value_text(value: Any) -> str:
+    """Return a value of JSON as text: on one line where it is short."""
+    if isinstance(value, str):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _ONE_LINE else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A pair to be shown: its fields, its sides, and places of its context's messages in the pool."""
+
+    fields: Row
+    chosen: tuple[_Message, ...]
+    rejected: tuple[_Message, ...]
+    head: tuple[int, ...]
+    tail: tuple[int, ...]
+    before: int
+    """Messages of the whole context."""
+
+
+class _Pool:
+    """Messages of contexts, equal ones once."""
+
+    def __init__(self) -> None:
+        self.messages: list[_Message] = []
+        self._places: dict[Any, int] = {}
+
+    def add(self, message: Row, most: int) -> int:
+        """Return the place of a message."""
+        calls = tuple(str(call) for call in message["tool_calls"] or ())
+        key = (message["role"], message["content"], message["name"], calls)
+        if (place := self._places.get(key)) is None:
+            place = self._places[key] = len(self.messages)
+            self.messages.append(_Message.of(message, most))
+        return place
+
+
+def read_example_rows(folder: Path, manifest: Manifest, room_chars: int = ROOM_CHARS) -> ExampleRows:
     """Return the pairs of a release for the page, in the order of the release."""
-    full = list(_full_rows(folder, manifest, _votes(folder)))
-    short, rows, size = SHORTEST, [], 0
-    for short in _LENGTHS:
-        rows = [_cut(row, *short) for row in full]
-        if (size := sum(map(_size, rows))) <= room_bytes:
+    pool = _Pool()
+    possible = LENGTHS[sum(min(manifest.rows, MOST_PAIRS) > many for many in _MANY) :]
+    pairs = list(_read_pairs(folder, manifest, pool, possible[0]))
+    sample = [pair for at, pair in enumerate(pairs) if at % _SAMPLED_OF < _SAMPLED]
+    content, packed, lengths = Row(), "", possible[-1]
+    for lengths in possible:
+        room = 1.15 * room_chars * len(sample) / max(1, len(pairs))
+        tried = len(sample) < len(pairs) and lengths != possible[-1]
+        if tried and len(pack_json(_content(pool, sample, lengths))) > room:
+            continue
+        content = _content(pool, pairs, lengths)
+        packed = pack_json(content)
+        if len(packed) <= room_chars:
             break
-    size -= _drop_last_rows(rows, size - room_bytes)
-    long = len(rows) if short == LONG else _lengthen(full, rows, room_bytes - size)
-    return ExampleRows(rows, _statement(manifest.rows, rows, long, short))
+    while len(packed) > room_chars and pairs:
+        fewer = min(len(pairs) - 1, int(len(pairs) * room_chars / len(packed) * 0.97))
+        pairs = [pairs[at * len(pairs) // fewer] for at in range(fewer)]
+        content = _content(pool, pairs, lengths)
+        packed = pack_json(content)
+    return ExampleRows(content, packed, _statement(manifest.rows, pairs, lengths, pool))
 
 
-def _drop_last_rows(rows: list[Row], excess: int) -> int:
-    """Drop rows from the end until `excess` bytes are gone; return the bytes."""
-    dropped = 0
-    while rows and dropped < excess:
-        dropped += _size(rows.pop())
-    return dropped
-
-
-def _lengthen(full: Sequence[Row], rows: list[Row], room_bytes: int) -> int:
-    """Replace evenly spaced rows by long ones while there is room; return their number."""
-    mean = max(1, sum(_size(_cut(row, *LONG)) for row in full[::97]) // max(1, len(full[::97])))
-    step = max(1, len(rows) * mean // max(1, room_bytes))
-    done = 0
-    for at in range(0, len(rows), step):
-        longer = _cut(full[at], *LONG)
-        room_bytes -= _size(longer) - _size(rows[at])
-        if room_bytes < 0:
-            break
-        rows[at] = longer
-        done += 1
-    return done
-
-
-def _statement(of: int, rows: Sequence[Row], long: int, short: tuple[int, int]) -> str:
-    shown = len(rows)
-    statement = f"All {of:,} pairs" if shown == of else f"{shown:,} of {of:,} pairs, evenly spread,"
-    if not any(row["cut"] for row in rows):
-        statement += ", their sides in full, with the end of what was shown before"
-    elif long == shown:
-        statement += f" with up to {LONG[1]:,} characters of a side and {LONG[0]:,} of what was shown before"
-    else:
-        statement += (
-            f": {long:,} with up to {LONG[1]:,} characters of a side, the others with {short[1]:,}"
-            f" of a side and {short[0]:,} of what was shown before"
-        )
+def _statement(of: int, pairs: Sequence[_Pair], lengths: Lengths, pool: _Pool) -> str:
+    shown = len(pairs)
+    statement = f"All {of:,} pairs" if shown == of else f"{shown:,} of {of:,} pairs, evenly spread"
+    cuts = []
+    if any(pair.before > len(pair.head) + min(len(pair.tail), lengths.messages) for pair in pairs):
+        cuts.append(f"of a context the task and the last {lengths.messages} messages")
+    shown_of = (pool.messages[at] for pair in pairs for at in (*pair.head, *pair.tail[-lengths.messages :]))
+    if any(text.chars > lengths.context for text in _texts(shown_of)):
+        cuts.append(f"of a message {lengths.context:,} characters")
+    sides = (message for pair in pairs for side in (pair.chosen, pair.rejected) for message in side)
+    if any(text.chars > lengths.side for text in _texts(sides)):
+        cuts.append(f"of a text of a side {lengths.side:,}")
+    if cuts:
+        statement += f", shown in part: {', '.join(cuts)}; each cut is marked"
     return f"{statement}. Everything is in the tables `dpo` and `votes`."
 
 
-def _size(row: Row) -> int:
-    return len(embed_example_json(row).encode()) + 1
+def _texts(messages: Iterator[_Message]) -> Iterator[_Text]:
+    for message in messages:
+        yield message.text
+        for call in message.calls:
+            if isinstance(call.arguments, _Text):
+                yield call.arguments
+            else:
+                yield from (text for _, text in call.arguments)
 
 
-def embed_example_json(value: object) -> str:
-    """Encode a value as JSON that is safe in a script element.
+def _content(pool: _Pool, pairs: Sequence[_Pair], lengths: Lengths) -> Row:
+    """Return what the page holds of the pairs: `messages`, and `rows` with ranges of them."""
+    places: dict[int, int] = {}
+    rows = [_row(pair, lengths, places) for pair in pairs]
+    messages = [pool.messages[old].shown(lengths.context) for old in places]
+    return {"messages": messages, "rows": rows}
 
-    It has no `<`, so that no text can end the element or begin a comment
-    (https://html.spec.whatwg.org/multipage/scripting.html, restrictions).
-    """
-    return orjson.dumps(value).decode().replace("<", "\\u003c")
+
+def _row(pair: _Pair, lengths: Lengths, places: dict[int, int]) -> Row:
+    tail = pair.tail[max(0, len(pair.tail) - lengths.messages) :]
+    ranges: list[list[int]] = []
+    for part in (pair.head, tail):
+        for old in part:
+            at = places.setdefault(old, len(places))
+            if ranges and ranges[-1][0] >= 0 and sum(ranges[-1]) == at:
+                ranges[-1][1] += 1
+            else:
+                ranges.append([at, 1])
+        if part is pair.head and (missing := pair.before - len(pair.head) - len(tail)):
+            ranges.append([-1, missing])
+    return pair.fields | {
+        "context": ranges,
+        "chosen": [message.shown(lengths.side) for message in pair.chosen],
+        "rejected": [message.shown(lengths.side) for message in pair.rejected],
+    }
 
 
-def _full_rows(folder: Path, manifest: Manifest, votes: Mapping[str, list[list[Any]]]) -> Iterator[Row]:
-    """Yield at most `MOST_PAIRS` rows with long texts, from evenly spaced row groups."""
-    share = 1.0
+def _read_pairs(folder: Path, manifest: Manifest, pool: _Pool, lengths: Lengths) -> Iterator[_Pair]:
+    """Yield at most `MOST_PAIRS` pairs, from evenly spaced row groups."""
+    share, votes = 1.0, read_pair_votes(folder)
     paths = list_figure_files(folder, "dpo")
     groups = [(path, at) for path in paths for at in range(pq.read_metadata(path).num_row_groups)]
     if manifest.rows > MOST_PAIRS:
@@ -123,108 +292,78 @@ def _full_rows(folder: Path, manifest: Manifest, votes: Mapping[str, list[list[A
         with pq.ParquetFile(path) as table:
             rows = table.metadata.row_group(at).num_rows
             indices = sorted({int(k / share) for k in range(round(rows * share))} - {rows})
-            yield from _group_rows(table, at, indices, votes)
+            group = table.read_row_group(at, columns=[*PAIR_ROW_COLUMNS, "prompt"])
+        columns = group.select(PAIR_ROW_COLUMNS).take(indices).to_pylist()
+        prompts = group["prompt"].combine_chunks()
+        for index, row in zip(indices, columns, strict=True):
+            yield _pair(row, prompts, index, pool, lengths, votes.get(row["pair_id"], []))
 
 
-def find_example_pairs(folder: Path, pair_ids: Sequence[str]) -> dict[str, Row]:
-    """Return pairs of a release with long texts, by id."""
-    votes, wanted, rows = _votes(folder), set(pair_ids), dict[str, Row]()
-    for path in list_figure_files(folder, "dpo"):
-        with pq.ParquetFile(path) as table:
-            for at in range(table.num_row_groups):
-                names = table.read_row_group(at, columns=["pair_id"])["pair_id"].to_pylist()
-                indices = [row for row, name in enumerate(names) if name in wanted]
-                if indices:
-                    rows |= {row["id"]: row for row in _group_rows(table, at, indices, votes)}
-    return rows
+def _pair(
+    row: Row, prompts: pa.ListArray, index: int, pool: _Pool, lengths: Lengths, votes: list[list[Any]]
+) -> _Pair:
+    start, end = prompts.offsets[index].as_py(), prompts.offsets[index + 1].as_py()
+    first = read_messages(prompts, start, min(end, start + _HEAD_MESSAGES))
+    task = next((at for at, message in enumerate(first) if message["role"] == "user"), 0)
+    head = first[: task + 1]
+    begin = max(start + len(head), end - lengths.messages)
+    tail = read_messages(prompts, begin, end)
+    return _Pair(
+        pair_fields(row, votes),
+        _side(row["chosen_wire"], lengths.side),
+        _side(row["rejected_wire"], lengths.side),
+        tuple(pool.add(message, lengths.context) for message in head),
+        tuple(pool.add(message, lengths.context) for message in tail),
+        end - start,
+    )
 
 
-def _group_rows(
-    table: pq.ParquetFile, at: int, indices: Sequence[int], votes: Mapping[str, list[list[Any]]]
-) -> Iterator[Row]:
-    group = table.read_row_group(at, columns=[*_COLUMNS, "prompt"])
-    chosen = group.select(_COLUMNS).take(indices)
-    tails = _tails(group["prompt"].combine_chunks(), indices)
-    for row, tail in zip(chosen.to_pylist(), tails, strict=True):
-        yield _full_row(row, tail, votes.get(row["pair_id"], []))
+def read_messages(prompts: pa.ListArray, start: int, end: int) -> list[Row]:
+    """Return some messages of prompts, without building Python objects of the others."""
+    return prompts.values.slice(start, end - start).to_pylist()
 
 
-def _tails(prompts: pa.ListArray, indices: Sequence[int]) -> Iterator[list[Row]]:
-    """Yield the last messages of prompts, without building Python objects of the whole prompts."""
-    offsets, messages = prompts.offsets, prompts.values
-    for at in indices:
-        start, end = offsets[at].as_py(), offsets[at + 1].as_py()
-        first = max(start, end - _TAIL_MESSAGES)
-        yield messages.slice(first, end - first).to_pylist()
+def _side(wire: str, most: int) -> tuple[_Message, ...]:
+    return tuple(_Message.of(message, most) for message in json.loads(wire))
 
 
-def _full_row(row: Row, tail: Sequence[Row], votes: list[list[Any]]) -> Row:
-    context = "\n\n".join(f"[{message['role']}] {_turn([message], LONG[0])}" for message in tail)
+def pair_fields(row: Row, votes: list[list[Any]]) -> Row:
+    """Return what is said of a pair beside its texts."""
+    marks = [mark for _, mark, _ in votes]
+    counted = marks.count("+") + marks.count("-")
+    decides = 2 if row["chosen_operation"] in DECIDING else int(row["rejected_operation"] in DECIDING)
     return {
         "id": row["pair_id"],
-        "s": row["label_source"],
-        "v": row["verified"],
-        "c": row["chosen_operation"],
-        "r": row["rejected_operation"],
-        "m": _line(row["student_model"]),
-        "p": _line(row["repository"] or row["instance_id"] or row["source"]),
-        "why": _line(row["evidence"]),
+        "trace": _line(row["trace_id"]),
+        "source": row["label_source"],
+        "verified": _line(row["verified"]),
+        "chose": _line(row["chosen_operation"]),
+        "did": _line(row["rejected_operation"]),
+        "decides": decides,
+        "agent": _line(row["student_model"] or "unknown"),
+        "place": _line(row["repository"] or row["instance_id"] or row["source"] or "unknown"),
+        "why": _line(row["evidence"] or ""),
         "usd": round(row["cost_usd"], 6),
-        "sim": row["simulated"],
+        "simulated": row["simulated"],
+        "agreement": f"{marks.count('+')} of {counted} votes" if counted else "no votes",
         "votes": votes,
-        "ctx": context,
-        "ch": _turn(json.loads(row["chosen_wire"]), LONG[1]),
-        "rj": _turn(json.loads(row["rejected_wire"]), LONG[1]),
     }
 
 
-def _line(text: str | None) -> str:
-    line = " ".join((text or "unknown").split())
+def _line(text: str) -> str:
+    line = " ".join(text.split())
     return printable(
         line if len(line) <= _LINE else f"{head_with_whole_placeholders(line, _LINE - 3)}...", _LINE
     )
 
 
-def _turn(messages: Sequence[Mapping[str, Any]], most: int) -> str:
-    """Render a turn as text, with control characters escaped, cut a little above `most` characters."""
-    parts: list[str] = []
-    for message in messages:
-        if (message.get("content") or "").strip():
-            parts.append(message["content"].strip())
-        for call in message.get("tool_calls") or ():
-            function = (json.loads(call) if isinstance(call, str) else call)["function"]
-            arguments = function["arguments"]
-            text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-            parts.append(f"{function['name']} {render_arguments(text)}".strip())
-    text = "\n".join(parts)
-    most += LONGEST
-    return printable_lines(head_with_whole_placeholders(text, most), most)
-
-
-def _cut(row: Row, context: int, side: int) -> Row:
-    """Return the row with its texts cut; of the context the end is kept.
-
-    `cut` names the sides that were cut, by letter.
-    """
-    cut = ("c" if len(row["ch"]) > side else "") + ("r" if len(row["rj"]) > side else "")
-    tail = (
-        row["ctx"]
-        if len(row["ctx"]) <= context
-        else "\u2026 " + tail_with_whole_placeholders(row["ctx"], context)
-    )
-    return row | {
-        "ctx": tail,
-        "ch": head_with_whole_placeholders(row["ch"], side),
-        "rj": head_with_whole_placeholders(row["rj"], side),
-        "cut": cut,
-    }
-
-
-def _votes(folder: Path) -> dict[str, list[list[Any]]]:
+def read_pair_votes(folder: Path) -> dict[str, list[list[Any]]]:
     """Return votes by pair: teacher, `+` for, `-` against or why it does not count, and operation."""
     votes: dict[str, list[list[Any]]] = {}
     for row in read_figure_rows(folder, "votes", _VOTE_COLUMNS):
         if row["pair_id"] is not None:
-            mark = ("+" if row["agrees"] else "-") if row["counted"] else _line(row["reason"])
-            votes.setdefault(row["pair_id"], []).append([_line(row["teacher"]), mark, row["operation"]])
+            mark = ("+" if row["agrees"] else "-") if row["counted"] else _line(row["reason"] or "unknown")
+            votes.setdefault(row["pair_id"], []).append(
+                [_line(row["teacher"]), mark, _line(row["operation"])]
+            )
     return votes

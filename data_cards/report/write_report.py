@@ -1,6 +1,6 @@
 """Write the report of a release: `report.json`, its figures, and `report.html`, a page without requests.
 
-Data of sessions is in the page as JSON without any `<`, and its script writes it as text. The page forbids
+Texts of sessions are in the page as packed JSON, and its script writes them as text. The page forbids
 itself every request and every other script (https://www.w3.org/TR/CSP3/).
 """
 
@@ -16,7 +16,7 @@ from tracemill.data_cards.model.manifest import Manifest, check_files, read_mani
 from tracemill.data_cards.model.release_spec import RunFigures
 from tracemill.data_cards.model.report_model import REPORT_JSON, REPORT_PAGE, ReportFigures, read_figures
 from tracemill.data_cards.report.charts import build_charts
-from tracemill.data_cards.report.example_rows import ExampleRows, embed_example_json, read_example_rows
+from tracemill.data_cards.report.example_rows import ExampleRows, read_example_rows
 from tracemill.data_cards.report.figures import build_figures
 from tracemill.data_cards.report.number_format import (
     format_number,
@@ -25,6 +25,7 @@ from tracemill.data_cards.report.number_format import (
     format_usd,
 )
 from tracemill.records.errors import ReleaseError
+from tracemill.records.packed_json import PACKED_JSON_TYPE
 from tracemill.records.storage.atomic_files import write_atomically
 
 _HERE = Path(__file__).parent
@@ -80,7 +81,8 @@ def render_page(figures: ReportFigures, examples: ExampleRows, precision: Precis
             c=build_charts(figures),
             precision=precision,
             browsed=examples,
-            data=embed_example_json({"rows": examples.rows}),
+            data=examples.packed,
+            data_type=PACKED_JSON_TYPE,
             style=(_HERE / "report.css").read_text(encoding="utf-8"),
             script=script,
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

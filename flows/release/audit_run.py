@@ -22,7 +22,7 @@ from tracemill.data_cards.model.audit_sample import (
 )
 from tracemill.data_cards.model.find_release import LocalRelease, find_release
 from tracemill.data_cards.model.manifest import Manifest, check_files
-from tracemill.data_cards.report.example_rows import Row, find_example_pairs
+from tracemill.data_cards.report.audit_rows import Row, find_audit_rows
 from tracemill.data_cards.report.figures import read_figure_rows
 from tracemill.data_cards.report.write_report import write_report_from_folder
 from tracemill.flows.release.audit_input import AuditAnswers, open_audit_input
@@ -95,7 +95,7 @@ def _begun(folder: Path, manifest: Manifest, seed: int | None) -> Audit:
 
 
 def _rows_of(folder: Path, audit: Audit) -> dict[str, Row]:
-    rows = find_example_pairs(folder, audit.pair_ids)
+    rows = find_audit_rows(folder, audit.pair_ids)
     if strange := [name for name in audit.pair_ids if name not in rows]:
         raise ReleaseError(
             f"{folder / AUDIT} names {len(strange)} pairs that the release does not hold",
@@ -130,11 +130,11 @@ def _judge(
 
 def _shown(row: Row, place: int, of: int) -> Panel:
     text = Text()
-    text.append(f"{row['s']}: {row['why']}\n\n", style="italic")
+    text.append(f"{row['source']}: {row['why']}\n\n", style="italic")
     text.append("before\n", style="bold")
-    text.append(f"{row['ctx']}\n\n", style="dim")
-    for side, name, style in (("rj", f"rejected: {row['r']}", "red"), ("ch", f"chosen: {row['c']}", "green")):
-        text.append(f"{name}\n", style=f"bold {style}")
+    text.append(f"{row['context']}\n\n", style="dim")
+    for side, name, style in (("rejected", row["did"], "red"), ("chosen", row["chose"], "green")):
+        text.append(f"{side}: {name}\n", style=f"bold {style}")
         text.append(f"{row[side]}\n\n")
     text.append(KEYS, style="bold")
     return Panel(text, title=Text(f"{place} of {of}   {row['id']}"), title_align="left")

@@ -21,6 +21,7 @@ from tracemill.privacy.publish_gate.documents import Document, SkippedFiles, is_
 from tracemill.privacy.publish_gate.markdown_tables import split_tables
 from tracemill.privacy.publish_gate.strict_personal import is_personal_label
 from tracemill.records.errors import SourceError
+from tracemill.records.packed_json import unpack_json_text
 
 _BATCH = 64  # rows of a Parquet file that are decoded at a time
 _PIECE = 4_000_000  # characters of a plain text that are judged at a time
@@ -31,7 +32,8 @@ _LINES = (".jsonl", ".ndjson")
 _MARKDOWN = (".md", ".markdown")
 _PAGE = (b"<!doctype html", b"<html")
 _EMBEDDED = re.compile(
-    r"(?P<tag><script\b[^>]{0,500}\btype=[\"']?application/(?:ld\+)?json\b[^>]{0,500}>)(?P<json>.*?)(?=</script)",
+    r"(?P<tag><script\b[^>]{0,500}\btype=[\"']?application/(?:(?:ld\+)?json|(?P<packed>gzip))\b[^>]{0,500}>)"
+    r"(?P<json>.*?)(?=</script)",
     re.S | re.I,
 )
 _NAME: Trail = (None, "(file name)")
@@ -215,16 +217,17 @@ def _whole(value: Any) -> Any:
 
 
 def _of_page(made: Document) -> Iterator[StoredText]:
-    """Yield the texts of an HTML page: embedded JSON decoded, references resolved in the rest."""
+    """Yield the texts of an HTML page: embedded JSON unpacked and decoded, references resolved elsewhere."""
     made.handle.seek(0)
     page = made.handle.read().decode("utf-8", "replace")
     embedded: list[tuple[int, str, Any]] = []
 
     def without_json(found: re.Match[str]) -> str:
-        value = load_decoded_json(found["json"])
-        if value is None:
+        text = unpack_json_text(found["json"], _WHOLE) if found["packed"] else found["json"]
+        value = None if text is None else load_decoded_json(text)
+        if text is None or value is None:
             return found[0]
-        embedded.append((page.count("\n", 0, found.start("json")) + 1, found["json"], value))
+        embedded.append((page.count("\n", 0, found.start("json")) + 1, text, value))
         return found["tag"] + "\n" * found["json"].count("\n")
 
     markup = _EMBEDDED.sub(without_json, page)

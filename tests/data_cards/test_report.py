@@ -3,8 +3,9 @@
 import base64
 import hashlib
 import json
+import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,7 +25,7 @@ from tracemill.data_cards.model.manifest import Manifest, read_manifest
 from tracemill.data_cards.model.release_spec import DroppedBy, ReleaseSpec, RunFigures, SavedCost, TeacherRun
 from tracemill.data_cards.model.report_model import REPORT_JSON, REPORT_PAGE, read_figures
 from tracemill.data_cards.report.agreement_matrix import STUDENT, tally_votes
-from tracemill.data_cards.report.example_rows import LONG, SHORTEST, embed_example_json, read_example_rows
+from tracemill.data_cards.report.example_rows import LENGTHS, ROOM_CHARS, read_example_rows
 from tracemill.data_cards.report.figures import build_figures
 from tracemill.data_cards.report.write_report import (
     report_code_markup,
@@ -34,12 +35,13 @@ from tracemill.data_cards.report.write_report import (
 )
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.records.errors import ReleaseError, WorkspaceError
-from tracemill.records.message import Message, ToolCall
+from tracemill.records.message import Message, Role, ToolCall
+from tracemill.records.packed_json import pack_json, unpack_json_text
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, StepVotes, Vote
 
 HOSTILE = (
     "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> javascript:alert(3) "
-    "\u202eevil\u202c \x1b[31m & \u2028 שלום"
+    "\u202eevil\u202c \x1b[31m \x00 & \u2028 שלום"
 )
 RUN = RunFigures(
     run_id="r",
@@ -221,10 +223,14 @@ def test_no_text_of_a_session_becomes_markup_and_the_page_asks_for_nothing(tmp_p
         for name in ("href", "src", "action"):
             target = attributes.get(name)
             assert target is None or target.startswith("#") or target == "data:,"
-    rows = json.loads(page.scripts[0])["rows"]
-    assert rows[0]["ch"].startswith("</script><script>alert(1)")
-    assert "\\u202eevil" in rows[0]["ch"]
-    assert "\x1b" not in page.scripts[0]
+    packed = unpack_json_text(page.scripts[0], 10**8)
+    assert packed is not None
+    rows = json.loads(packed)["rows"]
+    said = rows[0]["chosen"][0]["text"]
+    assert said.startswith("</script><script>alert(1)")
+    assert "\\u202eevil" in said
+    assert "\\x00" in said
+    assert not re.search("[\x00-\x08\x1b\u202e]|\\\\u(0000|001b|202e)", packed.replace("\\\\", "?"))
     policy = next(a["content"] for tag, a in page.tags if a.get("http-equiv") == "Content-Security-Policy")
     digest = base64.b64encode(hashlib.sha256(page.scripts[1].encode()).digest()).decode()
     assert policy is not None
@@ -234,41 +240,116 @@ def test_no_text_of_a_session_becomes_markup_and_the_page_asks_for_nothing(tmp_p
     assert not re.search(r"https?://|//cdn|@import|url\(", before_data)
 
 
+WORDS = [f"{a}{b}" for a in ("lan", "mor", "ti", "ves", "qua", "dre") for b in ("tern", "row", "del", "sin")]
+
+
+def long_pairs(count: int, messages: int = 30) -> Iterator[NormalizedDPOPair]:
+    """Pairs of sessions of eight steps, whose contexts grow by two messages a step."""
+    coin = random.Random(7)
+    for number in range(count):
+        trace, step = divmod(number, 8)
+        if step == 0:
+            context = [Message("system", f"You are {trace}."), Message("user", f"Task {trace}.")]
+        while len(context) < messages + 2 * step:
+            role: Role = "tool" if len(context) % 2 else "assistant"
+            context.append(Message(role, f"{len(context)} " + " ".join(coin.choices(WORDS, k=300))))
+        side = " ".join(coin.choices(WORDS, k=120))
+        yield kept(
+            number,
+            side,
+            step_id=f"claude_code-{trace:04}:0:{step}",
+            state_messages=tuple(context),
+            chosen=(Message("assistant", side),),
+        )
+
+
+def test_a_message_that_pairs_share_is_stored_once(tmp_path: Path) -> None:
+    path = released(tmp_path, long_pairs(16))
+    content = read_example_rows(path, read_manifest(path)).content
+    assert len(content["messages"]) == 2 * (30 + 2 * 7)
+    assert [row["context"] for row in content["rows"][:3]] == [[[0, 30]], [[0, 32]], [[0, 34]]]
+    assert content["rows"][8]["context"] == [[44, 30]]
+    assert content["messages"][1] == {"role": "user", "text": "Task 0."}
+
+
 @pytest.mark.slow
 def test_five_thousand_long_pairs_stay_under_three_megabytes(tmp_path: Path) -> None:
-    text = "line of a long session <b>&</b>, text and text " * 60
-    path = released(tmp_path, (kept(n, text) for n in range(5000)))
-    assert (path / REPORT_PAGE).stat().st_size < 3_000_000
+    path = released(tmp_path, long_pairs(5000))
+    assert 1_500_000 < (path / REPORT_PAGE).stat().st_size < 3_000_000
     browsed = read_example_rows(path, read_manifest(path))
-    assert len(browsed.rows) == 5000
-    long = [row for row in browsed.rows if len(row["ch"]) == LONG[1]]
-    short = [row for row in browsed.rows if len(row["ch"]) == SHORTEST[1]]
-    assert len(long) + len(short) == 5000
-    assert len(long) > 50
-    said = browsed.statement
-    assert said.startswith(f"All 5,000 pairs: {len(long):,} with up to 1,400 characters of a side")
-    assert "in the tables `dpo` and `votes`" in said
+    rows = browsed.content["rows"]
+    assert (len(rows), len({row["id"] for row in rows})) == (5000, 5000)
+    assert browsed.statement.startswith("All 5,000 pairs, shown in part: of a context the task and the last ")
+    assert "; each cut is marked. Everything is in the tables `dpo` and `votes`." in browsed.statement
+    assert len(browsed.packed) <= ROOM_CHARS
+    for row in rows:
+        assert sum(n for _, n in row["context"]) == 30 + 2 * (int(row["id"].split(":")[2]))
 
 
 def test_rows_without_room_are_left_out_and_said(tmp_path: Path) -> None:
-    path = released(tmp_path, (kept(n, "x" * 500) for n in range(40)))
-    browsed = read_example_rows(path, read_manifest(path), room_bytes=6_000)
-    assert 0 < len(browsed.rows) < 40
-    assert browsed.statement.startswith(f"{len(browsed.rows)} of 40 pairs")
-    assert len(embed_example_json({"rows": browsed.rows})) < 6_200
-    mixed = read_example_rows(path, read_manifest(path), room_bytes=40_000)
-    lengths = sorted({len(row["ch"]) for row in mixed.rows})
-    assert (len(mixed.rows), len(lengths)) == (40, 2)
-    assert mixed.statement.startswith("All 40 pairs: ")
-    assert len(embed_example_json({"rows": mixed.rows})) < 40_200
+    path = released(tmp_path, long_pairs(40))
+    whole = read_example_rows(path, read_manifest(path))
+    assert whole.statement == "All 40 pairs. Everything is in the tables `dpo` and `votes`."
+    shorter = read_example_rows(path, read_manifest(path), room_chars=len(whole.packed) // 2)
+    assert len(shorter.content["rows"]) == 40
+    assert "shown in part" in shorter.statement
+    few = read_example_rows(path, read_manifest(path), room_chars=4_000)
+    names = [row["id"] for row in few.content["rows"]]
+    assert 5 < len(names) < 40
+    assert len(few.packed) <= 4_000
+    assert few.statement.startswith(f"{len(names)} of 40 pairs, evenly spread, shown in part: ")
+    order = [row["id"] for row in whole.content["rows"]]
+    places = [order.index(name) for name in names]
+    assert places == sorted(places)
+    assert places[-1] > 30
+    assert read_example_rows(path, read_manifest(path), room_chars=1).content["rows"] == []
 
 
-def test_a_line_of_a_megabyte_is_cut(tmp_path: Path) -> None:
-    path = released(tmp_path, [kept(1, "y" * 1_000_000)])
-    (row,) = read_example_rows(path, read_manifest(path)).rows
-    assert (len(row["ch"]), row["cut"]) == (LONG[1], "cr")
-    assert len(row["ctx"]) == LONG[0] + 2
-    assert (path / REPORT_PAGE).stat().st_size < 60_000
+def test_long_texts_are_cut_in_the_middle_and_say_so(tmp_path: Path) -> None:
+    text = "a" * 500_000 + "z" * 500_000
+    path = released(tmp_path, [kept(1, text)])
+    browsed = read_example_rows(path, read_manifest(path))
+    (row,) = browsed.content["rows"]
+    side, context = LENGTHS[0].side, LENGTHS[0].context
+    said = row["chosen"][0]["text"]
+    mark = f"\n[... {1_000_000 - side:,} characters left out ...]\n"
+    assert said == "a" * (side - side // 3) + mark + "z" * (side // 3)
+    assert row["chosen"][0]["calls"] == [["Read", [["path", said]]]]
+    assert len(browsed.content["messages"][1]["text"]) == context + len(mark)
+    assert f"of a message {context:,} characters, of a text of a side {side:,}" in browsed.statement
+    assert (path / REPORT_PAGE).stat().st_size < 120_000
+
+
+def test_a_cut_never_parts_a_placeholder(tmp_path: Path) -> None:
+    side = LENGTHS[0].side
+    text = "x" * (side - side // 3 - 10) + "<GITHUB_TOKEN_3f2ac91d>" + "y" * side
+    path = released(tmp_path, [kept(1, text)])
+    (row,) = read_example_rows(path, read_manifest(path)).content["rows"]
+    head = row["chosen"][0]["text"].partition("\n[... ")[0]
+    assert head == "x" * (side - side // 3 - 10)
+
+
+def test_calls_of_both_sides_are_keys_and_texts(tmp_path: Path) -> None:
+    long = {"k": ["v" * 90, "w"]}
+    call = ToolCall("1", "Edit", json.dumps({"path": "a.py", "lines": [1, 2], "deep": long}))
+    raw = ToolCall("2", "Bash", "not {json")
+    path = released(tmp_path, [kept(1, chosen=(Message("assistant", "", (call, raw)),))])
+    (row,) = read_example_rows(path, read_manifest(path)).content["rows"]
+    deep = json.dumps(long, indent=2)
+    edit = ["Edit", [["path", "a.py"], ["lines", "[1, 2]"], ["deep", deep]]]
+    assert row["chosen"] == [{"role": "assistant", "calls": [edit, ["Bash", "not {json"]]}]
+    assert (row["agreement"], row["decides"], row["trace"]) == ("2 of 2 votes", 1, "claude_code-1")
+
+
+def test_packed_json_is_read_back_whole_or_not_at_all() -> None:
+    value = {"text": "<a> " * 1000, "rows": [1, None, "שלום"]}
+    packed = pack_json(value)
+    assert packed == pack_json(value)
+    assert max(map(len, packed.split("\n"))) == 24
+    assert json.loads(unpack_json_text(packed, 10_000) or "") == value
+    assert unpack_json_text(packed, 1000) is None
+    for broken in ("", "?", packed[:40], "AAAA"):
+        assert unpack_json_text(broken, 10_000) is None
 
 
 def test_a_release_without_teachers_and_without_its_run_has_a_report(tmp_path: Path) -> None:

@@ -1,22 +1,20 @@
 """`release report`, `release audit` and `status` over the demo's release, and its page in a browser."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from chromium_page import CHROMIUM, chromium_page
 from console_says import NO_BROWSER
 
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
 
 Run = Callable[..., CompletedProcess[str]]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture
@@ -126,66 +124,25 @@ def test_an_audit_is_kept_after_every_key_and_goes_on(work: Path, console: Run) 
     )
 
 
-ASK = """
-<script>addEventListener("load", () => { const at = (id) => document.getElementById(id);
-const told = at("told").textContent;
-at("search").value = "finish"; at("search").dispatchEvent(new Event("input"));
-setTimeout(() => { const found = at("told").textContent; at("clear").click();
-document.querySelector("button[data-rejected]").click();
-const last = [at("told").textContent, at("by-rejected").value];
-document.body.dataset.told = [told, found, ...last].join("|"); }, 400); });
-</script>"""
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason=NO_BROWSER)
-def test_the_page_works_in_a_browser_wide_and_narrow(work: Path, tmp_path: Path) -> None:
+def test_the_page_works_in_a_browser_wide_and_narrow(work: Path) -> None:
     path, manifest = release_of(work)
     page = path / "report.html"
     assert page.stat().st_size < 3_000_000
-    for width, height in ((1440, 5000), (390, 9000)):
-        picture = tmp_path / f"{width}.png"
-        said = browse(f"--window-size={width},{height}", f"--screenshot={picture}", page)
-        assert picture.stat().st_size > 100_000
-        assert "CONSOLE" not in said.stderr
-    asked = tmp_path / "asked.html"
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
-    asked.write_text(text + ASK)
-    done = browse("--dump-dom", "--virtual-time-budget=4000", asked)
-    assert "CONSOLE" not in done.stderr
-    match = re.search(r'data-told="([^"]*)"', done.stdout)
-    assert match is not None
-    first, searched, cell, rejected = match[1].split("|")
-    assert first == f"1 to {min(20, manifest.rows)} of {manifest.rows}"
-    assert searched not in ("", first)
-    largest = next(iter(manifest.operations.items()))
-    assert (cell.rpartition(" ")[2], rejected) == (str(most_of(manifest, rejected)), rejected)
-    assert largest[0].startswith(rejected)
-
-
-def most_of(manifest: Manifest, rejected: str) -> int:
-    """Pairs of the first cell of a rejected operation: columns stand by their totals."""
-    totals: dict[str, int] = {}
-    for name, rows in manifest.operations.items():
-        chosen = name.partition(" -> ")[2]
-        totals[chosen] = totals.get(chosen, 0) + rows
-    columns = sorted(totals, key=lambda name: -totals[name])
-    return next(n for c in columns if (n := manifest.operations.get(f"{rejected} -> {c}")))
-
-
-def browse(*arguments: object) -> CompletedProcess[str]:
-    """Chromium without a window, on one page; what its console says is on stderr."""
-    *flags, page = map(str, arguments)
-    command = [
-        str(CHROMIUM),
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-        "--v=0",
-    ]
-    command += [*flags, f"file://{page}"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=True, env=dict(os.environ)
-    )
-    return done
+    largest, rows = next(iter(manifest.operations.items()))
+    rejected, _, chosen = largest.partition(" -> ")
+    with chromium_page() as tab:
+        for width, height in ((1440, 900), (390, 844)):
+            tab.open(page.as_uri(), width, height)
+            tab.wait("document.documentElement && document.documentElement.dataset.ready !== undefined")
+            assert tab.evaluate("document.documentElement.scrollWidth") == width
+            told = "document.getElementById('told').textContent"
+            assert tab.evaluate(told) == f"{manifest.rows} pairs"
+            cell = f"button[data-rejected={rejected}][data-chosen={chosen}]"
+            tab.evaluate(f"document.querySelector('{cell}').click()")
+            assert tab.evaluate(told) == f"{rows} of {manifest.rows} pairs"
+            assert (
+                tab.evaluate("document.querySelector('#pair h3').textContent") == f"{chosen} over {rejected}"
+            )
+        assert tab.errors == []

@@ -21,7 +21,6 @@ from release_rows import SPEC, TOOLS, hindsight, normalized, pair, vote
 from tracemill.data_cards.card.render_card import cell_of_lines
 from tracemill.data_cards.model.columns import storage_column_schema
 from tracemill.data_cards.model.release_spec import DropExample, DroppedBy
-from tracemill.data_cards.report.example_rows import embed_example_json
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.publish.publish_gate import make_gate
@@ -36,6 +35,7 @@ from tracemill.privacy.redaction.known_secrets import KNOWN_SECRETS, KnownSecret
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import PrivacyError
 from tracemill.records.message import Message, ToolCall, ToolSpec, render_turn
+from tracemill.records.packed_json import pack_json, unpack_json_text
 from tracemill.records.pair import DroppedPair, StepVotes
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Context, Step, Trace
@@ -276,12 +276,23 @@ def _plant_card(release: Path, texts: Sequence[Plant], cells: Sequence[Plant]) -
 
 def _plant_report(release: Path, pairs: Sequence[Plant], losses: Sequence[Plant]) -> list[Planted]:
     page = release / "report.html"
-    head, data, tail = re.split(r'(?<=id="data">)(.*?)(?=</script>)', page.read_text(), maxsplit=1)
-    embedded, done = json.loads(data), []
+    head, data, tail = re.split(
+        r'(?<=id="data">)(.*?)(?=</script>)', page.read_text(), maxsplit=1, flags=re.S
+    )
+    embedded, done = json.loads(unpack_json_text(data, 10**8) or ""), list[Planted]()
     for number, plant in enumerate(pairs):
-        side = ("ch", "rj", "ctx", "why")[number % 4]
-        embedded["rows"][number][side] = f"I run it.\n{plant.text}"
-        done.append(Planted("report: pairs", plant, page.name, column=f"rows[{number}].{side}"))
+        text = f"I run it.\n{plant.text}"
+        row = embedded["rows"][number]
+        if number % 4 < 2:
+            side = ("chosen", "rejected")[number % 4]
+            row[side][0]["text"] = text
+            column = f"rows[{number}].{side}[0].text"
+        elif number % 4 == 2:
+            column = f"messages[{len(embedded['messages'])}].text"
+            embedded["messages"].append({"role": "user", "text": text})
+        else:
+            row["why"], column = text, f"rows[{number}].why"
+        done.append(Planted("report: pairs", plant, page.name, column=column))
     items, first = [], head[: head.index('<section id="losses"')].count("\n") + 1
     data_line = head.count("\n") + 1 + sum(html.escape(plant.text).count("\n") + 1 for plant in losses)
     done = [replace(each, document=data_line) for each in done]
@@ -293,7 +304,7 @@ def _plant_report(release: Path, pairs: Sequence[Plant], losses: Sequence[Plant]
         first = last + 1
     at = head.index('<section id="losses"')
     at = head.rindex("\n", 0, at) + 1
-    page.write_text(head[:at] + "".join(items) + head[at:] + embed_example_json(embedded) + tail)
+    page.write_text(head[:at] + "".join(items) + head[at:] + pack_json(embedded) + tail)
     return done
 
 
