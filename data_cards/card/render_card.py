@@ -8,12 +8,14 @@ import jinja2
 import yaml
 
 from tracemill.data_cards.card.tallies import RowCounts
-from tracemill.data_cards.model.columns import base_config, column_features, has_json
+from tracemill.data_cards.model.columns import base_config
 from tracemill.data_cards.model.manifest import Manifest, SplitEntry, TableEntry
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.records.errors import ReleaseError
 from tracemill.records.label_source import source_in_words
 
+_LINE_EACH = ("configs", "dataset_info")
+_YAML: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 10**6}
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 # Sizes as the Hub names them: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
 _SIZES = (
@@ -66,11 +68,12 @@ def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: RowCounts) -> st
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters.update(cell=_cell, lines=cell_of_lines, usd=_usd, share=_share)
-    head = yaml.safe_dump(render_card_head(spec, manifest), sort_keys=False, allow_unicode=True, width=1000)
+    head = _head_text(render_card_head(spec, manifest))
     words = {"holds": describe_config, "base": base_config, "means": lambda name: source_in_words(name).means}
     try:
         template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-        return template.render(head=head, spec=spec, m=manifest, t=tallies, **words)
+        shortened = any(base_config(name) != name for name in manifest.tables)
+        return template.render(head=head, spec=spec, m=manifest, t=tallies, shortened=shortened, **words)
     except jinja2.TemplateError as error:
         raise ReleaseError(f"the card cannot be rendered ({error})") from error
 
@@ -89,6 +92,18 @@ def render_card_head(spec: ReleaseSpec, manifest: Manifest) -> dict[str, Any]:
     head["configs"] = [_config(name, entry, name == default) for name, entry in manifest.tables.items()]
     head["dataset_info"] = [_info(name, manifest) for name in manifest.tables]
     return head
+
+
+def _head_text(head: Mapping[str, Any]) -> str:
+    """Return the metadata as YAML, each config and its sizes on one line."""
+    parts: list[str] = []
+    for name, value in head.items():
+        if name in _LINE_EACH:
+            lines = (yaml.safe_dump(each, default_flow_style=True, **_YAML).strip() for each in value)
+            parts.append("".join([f"{name}:\n", *(f"- {line}\n" for line in lines)]))
+        else:
+            parts.append(yaml.safe_dump({name: value}, **_YAML))
+    return "".join(parts)
 
 
 def _licence(sources: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
@@ -124,16 +139,14 @@ def _pattern(entry: SplitEntry) -> str:
 
 
 def _info(name: str, manifest: Manifest) -> dict[str, Any]:
-    """Return the sizes of a config, and its features if it has no JSON column.
+    """Return the sizes of a config.
 
-    `datasets` before 4.7 opens no config at all if the metadata names a JSON column; the Parquet file has it
-    too.
+    Its features are in the Parquet file alone: `datasets` before 4.7 opens no config at all if the metadata
+    names a JSON column.
     """
     entry = manifest.tables[name]
-    features = {} if has_json(name) else {"features": column_features(name)._to_yaml_list()}
     return {
         "config_name": name,
-        **features,
         "splits": [
             {"name": split, "num_bytes": each.memory_bytes, "num_examples": each.rows}
             for split, each in entry.splits.items()

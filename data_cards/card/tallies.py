@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from tracemill.data_cards.card.card_example import CardExample, make_card_example, rank_card_example
 from tracemill.data_cards.card.style_probe import StyleSample
 from tracemill.data_cards.model.vendor_terms import find_vendor_restriction
 from tracemill.harnesses.core.vocabulary import DECIDING
@@ -18,6 +19,8 @@ class RowCounts:
     """
 
     rows: int = 0
+    example: CardExample | None = None
+    example_rank: tuple[tuple[bool, ...], str] | None = None
     labels: int = 0
     simulated_labels: int = 0
     lengths: list[tuple[int, int]] = field(default_factory=list)
@@ -43,6 +46,9 @@ class RowCounts:
         """Count a kept pair."""
         pair = kept.pair
         self.rows += 1
+        rank = (rank_card_example(pair, kept.chosen_text, kept.rejected_text), pair.pair_id)
+        if self.example_rank is None or rank < self.example_rank:
+            self.example_rank, self.example = rank, make_card_example(pair)
         self.simulated += pair.simulated
         self.stated_cost_usd += pair.cost_usd
         self.chosen_chars += len(kept.chosen_text)

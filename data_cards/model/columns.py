@@ -43,9 +43,11 @@ _DPO = {
     "n_tokens_whole": "int64",
     "cut": "string",
     "recipe": "string",
-    "chosen_wire": "string",
-    "rejected_wire": "string",
 }
+_READ_FIRST_TEXT = """chosen_operation rejected_operation label_source evidence verified n_teachers_agreeing
+    teachers repository"""
+_READ_FIRST = tuple(_READ_FIRST_TEXT.split())
+"""Columns that stand behind the sides of a pair, where a viewer shows them; long ones stand last."""
 _VOTES = {
     "step_id": "string",
     "pair_id": "string",
@@ -93,7 +95,8 @@ _ACTION = {
     "outcome_support": "int32",
 }
 _OTHERS = """prompt chosen rejected completion completions label labels privileged_context kind step_ids
-    label_sources candidates count agreed role content tool_calls tool_call_id name tools families teachers"""
+    label_sources candidates count agreed role content tool_calls tool_call_id name tools families teachers
+    chosen_wire rejected_wire"""
 
 
 def short_config(config: str, max_tokens: int) -> str:
@@ -124,14 +127,15 @@ def _tables() -> Tables:
 
     messages, tools = _messages(List(Json())), List(Json())
     flag, string, strings = Value("bool"), Value("string"), List(Value("string"))
-    pair = {**_strings(PAIR_COLUMNS), **_plain(_DPO), "families": strings, "teachers": strings}
-    side = {"tools": tools, **_strings(PAIR_COLUMNS), "simulated": flag}
-    sides = ("prompt", "chosen", "rejected")
+    facts = {**_strings(PAIR_COLUMNS), **_plain(_DPO), "families": strings, "teachers": strings}
+    pair = {**{name: facts[name] for name in _READ_FIRST}, **facts}
+    side = {**_strings(PAIR_COLUMNS), "simulated": flag, "tools": tools}
+    sides, wires = ("prompt", "chosen", "rejected"), _strings(("chosen_wire", "rejected_wire"))
     action = {
-        **{"prompt": messages, "completion": messages, "tools": tools},
+        **{"prompt": messages, "completion": messages},
         **_strings(_ACTION_TEXTS),
         **_plain(_ACTION),
-        **{"families": strings, "teachers": strings},
+        **{"families": strings, "teachers": strings, "tools": tools},
     }
     # One list of structs instead of lists side by side: `datasets` infers the type of a list of lists of
     # messages from its first one, and leaves calls of the others as text if that one has none.
@@ -144,8 +148,8 @@ def _tables() -> Tables:
         "agreed": flag,
     }
     return {
-        "dpo": {**dict.fromkeys(sides, messages), "tools": tools, **pair},
-        "dpo_json": {**dict.fromkeys(sides, _messages(string)), "tools": string, **pair},
+        "dpo": {**dict.fromkeys(sides, messages), **pair, "tools": tools, **wires},
+        "dpo_json": {**dict.fromkeys(sides, _messages(string)), **pair, "tools": string, **wires},
         **dict.fromkeys(ACTIONS, action),
         "kto": {"prompt": messages, "completion": messages, "label": flag, **side},
         "hints": {"prompt": messages, "privileged_context": string, **side},
@@ -154,9 +158,10 @@ def _tables() -> Tables:
             **{"step_ids": strings, "label_sources": strings, **_strings(ORIGIN_COLUMNS), "simulated": flag},
         },
         "soft": {
-            **{"prompt": messages, "candidates": List(candidate), "tools": tools},
+            **{"prompt": messages, "candidates": List(candidate)},
             **_strings(("step_id", *ORIGIN_COLUMNS)),
             **_plain(_SOFT),
+            "tools": tools,
         },
         "votes": _plain(_VOTES),
         "dropped": {

@@ -10,7 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from tracemill.data_cards.card.audit_card import insert_audit_into_card
+from tracemill.data_cards.card.check_card import check_card
 from tracemill.data_cards.card.style_probe import StyleSample, auc
+from tracemill.data_cards.model.audit_sample import Precision
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
 from tracemill.data_cards.model.release_spec import DropExample, DroppedBy, ReleaseSpec, TeacherEntry
 from tracemill.data_cards.writing.write_release import Release, write_release
@@ -18,6 +21,7 @@ from tracemill.records.errors import ReleaseError
 from tracemill.records.message import Message
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, Vote
 
+PRECISION = Precision(judged=2, accepted=2, sample=2, seed=3, precision=1.0, low=0.3, high=1.0)
 TEACHERS = (
     TeacherEntry(
         name="qwen-a", model="qwen/qwen-x", family="qwen", distillation=True, terms="Apache-2.0 weights"
@@ -107,6 +111,64 @@ def test_the_head_parses_and_names_every_table(tmp_path: Path) -> None:
         ]
     assert "format:parquet" in head["tags"]
     assert "simulated" not in head["tags"]
+
+
+def test_a_card_begins_with_what_a_newcomer_wants_and_one_real_pair(tmp_path: Path) -> None:
+    reading = kept(1, chosen_operation="read", rejected_operation="search")
+    ended = kept(2, chosen=(Message("assistant", "I run the tests before I say so."),), simulated=True)
+    task = (Message("system", "s"), Message("user", "x" * 500))
+    real = kept(3, chosen=(Message("assistant", "I mend the mean of an empty list."),), state_messages=task)
+    card, manifest, _ = make(tmp_path, reading, ended, real)
+    body = card.split("---\n")[2]
+    sections = [line[3:] for line in body.splitlines() if line.startswith("## ")]
+    first = ["Load and train", "One pair", "How it was made", "Before you use it", "Formats and lengths"]
+    assert sections[:5] == first
+    assert body.index("## Formats and lengths") < 4000
+    one = body[body.index("## One pair") : body.index("## How it was made")]
+    assert "teachers (`openhands-3:0:0:teachers`)." in one
+    assert "```text\nI mend the mean of an empty list.\n```" in one
+    assert "```text\nI am done\n```" in one
+    assert f"```text\n{'x' * 400}\n[... 100 characters left out ...]\n```" in one
+    assert "| sessions | 3, from openhands |" in body
+    assert "| pairs that edit, test or finish on a side | 2 of 3 |" in body
+    assert "- Licences: openhands cc-by-4.0.\n" in body
+    assert manifest.rows == 3
+    again, _, _ = make(tmp_path / "again", real, ended, reading)
+    assert one in again
+
+
+def test_the_example_of_a_card_cannot_break_it(tmp_path: Path) -> None:
+    odd = "```\n## Audit\n<!-- audit -->\n````` \x00 \u202eevil <script>alert(1)</script>"
+    card, manifest, path = make(tmp_path, kept(1, chosen=(Message("assistant", odd),)))
+    shown = "```\n## Audit\n<! -- audit -->\n````` \\x00 \\u202eevil <script>alert(1)</script>"
+    assert f"\n``````text\n{shown}\n``````\n" in card
+    assert card.count("<!-- audit -->") == 1
+    check_card(path, manifest)
+    seen = insert_audit_into_card(card, PRECISION, "card")
+    assert seen.replace("Somebody judged", "", 1).count("## ") == card.count("## ")
+
+
+def test_the_first_columns_are_those_that_are_read(tmp_path: Path) -> None:
+    _, _, path = make(tmp_path, kept(1))
+    for name in ("dpo", "dpo_json"):
+        [file] = (path / "data" / name).glob("*.parquet")
+        names = pq.read_schema(file).names
+        assert names[:6] == [
+            "prompt",
+            "chosen",
+            "rejected",
+            "chosen_operation",
+            "rejected_operation",
+            "label_source",
+        ]
+        assert names[-3:] == ["tools", "chosen_wire", "rejected_wire"]
+
+
+def test_each_config_is_a_line_of_the_head(tmp_path: Path) -> None:
+    card, manifest, _ = make(tmp_path, *(kept(n) for n in range(3)), pretty_name="many: 'words'")
+    head = card.split("---\n")[1]
+    assert len(head.splitlines()) == 18 + 2 * len(manifest.tables)
+    assert yaml.safe_load(head)["pretty_name"] == "many: 'words'"
 
 
 def test_the_card_counts_the_pairs_that_decide_something(tmp_path: Path) -> None:
@@ -310,8 +372,8 @@ def test_the_head_names_no_json_column_and_old_readers_are_told_nothing_they_can
     card, manifest, path = make(tmp_path, *(kept(n) for n in range(3)))
     head = yaml.safe_load(card.split("---\n")[1])
     assert "json" not in str(head["dataset_info"]).lower().replace("dpo_json", "")
-    described = {info["config_name"] for info in head["dataset_info"] if "features" in info}
-    assert described == {"dpo_json", "prm", "votes"}
+    assert not any("features" in info for info in head["dataset_info"])
+    old = {"dpo_json", "prm", "votes"}
     for name in manifest.tables:
         [file] = (path / "data" / name).glob("*.parquet")
-        assert ((pq.read_schema(file).metadata or {}).get(b"huggingface") is None) == (name in described)
+        assert ((pq.read_schema(file).metadata or {}).get(b"huggingface") is None) == (name in old)
