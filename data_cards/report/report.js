@@ -13,7 +13,8 @@
   };
 
   const unpack = async (packed) => {
-    const bytes = Uint8Array.from(atob(packed), (sign) => sign.charCodeAt(0));
+    const signs = atob(packed), bytes = new Uint8Array(signs.length);
+    for (let index = 0; index < signs.length; index++) bytes[index] = signs.charCodeAt(index);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return JSON.parse(await new Response(stream).text());
   };
@@ -103,6 +104,10 @@
     return layer;
   };
 
+  // A path may break behind each slash.
+  const breakable = (text) => text.split(/(?<=\/)/).flatMap((part, index) =>
+    index ? [document.createElement("wbr"), part] : [part]);
+
   // Write a part of a text into a node; each layer is ranges in order, with a class for what they cover.
   const paint = (node, text, layers, start = 0, end = text.length) => {
     const cuts = new Set([start, end]);
@@ -121,11 +126,12 @@
         const range = layer[next[which]];
         if (range && range[0] <= from) classes.push(range[2]);
       });
-      if (!classes.length) node.append(text.slice(from, to));
+      const shown = text.length < 300 ? breakable(text.slice(from, to)) : [text.slice(from, to)];
+      if (!classes.length) node.append(...shown);
       else {
         const part = document.createElement(classes.includes("x") ? "mark" : "span");
         part.className = classes.join(" ");
-        part.textContent = text.slice(from, to);
+        part.append(...shown);
         node.append(part);
       }
     }
@@ -415,6 +421,7 @@
     const first = Math.max(0, Math.floor(list.scrollTop / ROW) - 4);
     const last = Math.min(found.length, Math.ceil((list.scrollTop + tall) / ROW) + 4);
     const inner = make("div");
+    inner.setAttribute("role", "presentation");
     inner.style.height = `${found.length * ROW}px`;
     for (let index = first; index < last; index++) {
       const row = found[index];
@@ -453,15 +460,19 @@
     if (reader.getBoundingClientRect().top < 0) reader.scrollIntoView();
   };
 
+  // All texts in a value, without the names of its keys and without roles.
+  const leaves = (value) => value && typeof value === "object"
+    ? Object.entries(value).map(([key, each]) => key === "role" ? "" : leaves(each)).join("\n")
+    : String(value).toLowerCase();
   const texts = new Map();
   const textOf = (row) => {
-    if (!texts.has(row)) texts.set(row, JSON.stringify([row, saidIn(row.rejected), saidIn(row.chosen)]).toLowerCase());
+    if (!texts.has(row)) texts.set(row, leaves({ ...row, context: "" }));
     return texts.get(row);
   };
   let lowered;
   // For a word, how many of the messages up to each one hold it.
   const messagesWith = (word) => {
-    lowered ||= content.messages.map((each) => JSON.stringify(each).toLowerCase());
+    lowered ||= content.messages.map(leaves);
     const sums = new Uint32Array(lowered.length + 1);
     lowered.forEach((text, index) => { sums[index + 1] = sums[index] + text.includes(word); });
     return sums;
@@ -469,8 +480,7 @@
 
   const sift = (keep) => {
     const wanted = Object.entries(fields).filter(([, field]) => field.value);
-    const needles = search.value.toLowerCase().split(/\s+/).filter(Boolean)
-      .map((word) => JSON.stringify(word).slice(1, -1)).map((word) => [word, messagesWith(word)]);
+    const needles = search.value.toLowerCase().split(/\s+/).filter(Boolean).map((word) => [word, messagesWith(word)]);
     found = rows.filter((row) =>
       wanted.every(([key, field]) => key === "decides" ? decides[field.value](row) : row[key] === field.value) &&
       needles.every(([word, sums]) => textOf(row).includes(word) ||

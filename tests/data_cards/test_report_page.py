@@ -182,11 +182,23 @@ def test_filters_count_and_combine(page: ChromiumPage) -> None:
     page.evaluate("document.getElementById('clear').click()")
     assert find(page, "test_MEAN") == "1 of 30 pairs"
     assert find(page, "part20.py") == "11 of 30 pairs"
+    assert find(page, "messages") == find(page, "assistant") == "0 of 30 pairs"
     assert find(page, "nowhere") == "0 of 30 pairs"
     assert text(page, "#pair") == ["No pair fits. Clear the filters to see all."]
     page.evaluate("document.querySelector('button[data-rejected=finish]').click()")
     assert text(page, "#told") == ["1 of 30 pairs"]
     assert text(page, "#pair h3") == ["search over finish"]
+
+
+def test_print_shows_the_pair_whole_and_no_controls(page: ChromiumPage) -> None:
+    page.press("j")
+    page.call("Emulation.setEmulatedMedia", media="print")
+    shown = (
+        "[...document.querySelectorAll('nav, .find, #list, .pager')].filter((each) => each.checkVisibility())"
+    )
+    assert page.evaluate(f"{shown}.length") == 0
+    assert page.evaluate("getComputedStyle(document.querySelector('#pair pre')).maxHeight") == "none"
+    page.call("Emulation.setEmulatedMedia", media="")
 
 
 def test_a_link_opens_its_pair(browser: ChromiumPage, url: str) -> None:
