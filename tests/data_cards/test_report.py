@@ -245,7 +245,7 @@ WORDS = [f"{a}{b}" for a in ("lan", "mor", "ti", "ves", "qua", "dre") for b in (
 
 def long_pairs(count: int, messages: int = 30) -> Iterator[NormalizedDPOPair]:
     """Pairs of sessions of eight steps, whose contexts grow by two messages a step."""
-    coin = random.Random(7)
+    coin, context = random.Random(7), list[Message]()
     for number in range(count):
         trace, step = divmod(number, 8)
         if step == 0:

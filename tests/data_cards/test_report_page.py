@@ -72,7 +72,7 @@ def pairs() -> list[NormalizedDPOPair]:
     ending = {"rejected_operation": "finish", "chosen_operation": "search"}
     return [
         pair(0, edited(SAFE), edited(NEW)),
-        pair(1, ran("pytest -q tests/test_mean.py"), ran("pytest -q tests/test_mode.py"), **reading),
+        pair(1, ran("pytest -q tests/test_mean.py"), ran("pytest -q tests/test_everything.py"), **reading),
         pair(2, ran("rg mean src"), Message("assistant", "Done."), **ending),
         pair(3, said, Message("assistant", HOSTILE[::-1]), evidence=HOSTILE, repository=HOSTILE),
         *(pair(n, ran(f"ls {n}"), ran("ls"), label_source="hindsight", votes=()) for n in range(4, 30)),
@@ -141,7 +141,7 @@ def test_what_differs_between_two_edits_is_marked(page: ChromiumPage) -> None:
 
 def test_the_word_that_differs_is_the_marked_one(page: ChromiumPage) -> None:
     page.press("j")
-    assert text(page, ".bad mark") == ["test_mode"]
+    assert text(page, ".bad mark") == ["test_everything"]
     assert text(page, ".good mark") == ["test_mean"]
     page.press("j")
     assert text(page, ".sum") == ["Calls Bash instead of ending the turn."]
