@@ -20,7 +20,7 @@ from chromium_page import ChromiumPage, chromium_page  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures"
 WIDTH, HEIGHT, TALL, COLOURS = 1280, 1000, 4000, 200
-READY = "document.documentElement && document.documentElement.dataset.ready !== undefined"
+READY = "document.documentElement && document.documentElement.dataset.whole !== undefined"
 EDITS = """(() => {
   for (const key of ["did", "chose"]) {
     const field = document.getElementById(`by-${key}`);

@@ -25,6 +25,7 @@ from tracemill.records.printable import printable, printable_lines
 MOST_PAIRS = 5000
 ROOM_CHARS = 2_700_000
 """Characters that the packed pairs may take together."""
+_TEXTS = ("context", "chosen", "rejected")
 _LINE = 160
 """Characters of a name or reason."""
 _ONE_LINE = 100
@@ -77,8 +78,27 @@ class ExampleRows:
     """Pairs for the page, packed, and a sentence on what they leave out."""
 
     content: Row
-    packed: str
+    packed: "PackedPairs"
     statement: str
+
+
+class PackedPairs(NamedTuple):
+    """Packed `rows` without their texts, which a page reads first, and `messages` with the texts of rows."""
+
+    rows: str
+    texts: str
+
+    @classmethod
+    def of(cls, content: Row) -> "PackedPairs":
+        """Pack what the page holds of the pairs."""
+        rows = [{key: value for key, value in row.items() if key not in _TEXTS} for row in content["rows"]]
+        texts = [[row[key] for key in _TEXTS] for row in content["rows"]]
+        return cls(pack_json({"rows": rows}), pack_json({"messages": content["messages"], "texts": texts}))
+
+    @property
+    def chars(self) -> int:
+        """Return the number of characters of both."""
+        return len(self.rows) + len(self.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,21 +233,22 @@ def read_example_rows(folder: Path, manifest: Manifest, room_chars: int = ROOM_C
     possible = LENGTHS[sum(min(manifest.rows, MOST_PAIRS) > many for many in _MANY) :]
     pairs = list(_read_pairs(folder, manifest, pool, possible[0]))
     sample = [pair for at, pair in enumerate(pairs) if at % _SAMPLED_OF < _SAMPLED]
-    content, packed, lengths = Row(), "", possible[-1]
+    content = _content(pool, [], possible[-1])
+    packed, lengths = PackedPairs.of(content), possible[-1]
     for lengths in possible:
         room = 1.15 * room_chars * len(sample) / max(1, len(pairs))
         tried = len(sample) < len(pairs) and lengths != possible[-1]
-        if tried and len(pack_json(_content(pool, sample, lengths))) > room:
+        if tried and PackedPairs.of(_content(pool, sample, lengths)).chars > room:
             continue
         content = _content(pool, pairs, lengths)
-        packed = pack_json(content)
-        if len(packed) <= room_chars:
+        packed = PackedPairs.of(content)
+        if packed.chars <= room_chars:
             break
-    while len(packed) > room_chars and pairs:
-        fewer = min(len(pairs) - 1, int(len(pairs) * room_chars / len(packed) * 0.97))
+    while packed.chars > room_chars and pairs:
+        fewer = min(len(pairs) - 1, int(len(pairs) * room_chars / packed.chars * 0.97))
         pairs = [pairs[at * len(pairs) // fewer] for at in range(fewer)]
         content = _content(pool, pairs, lengths)
-        packed = pack_json(content)
+        packed = PackedPairs.of(content)
     return ExampleRows(content, packed, _statement(manifest.rows, pairs, lengths, pool))
 
 

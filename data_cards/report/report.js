@@ -379,12 +379,17 @@
     head.append(title, make("span", "tag", pair.source));
     if (pair.agreement !== "no votes") head.append(make("span", "tag", pair.agreement));
     if (pair.simulated) head.append(make("span", "tag", "simulated"));
-    const sides = make("div", "sides");
-    sides.append(side(pair, true), side(pair, false));
-    const nodes = [head, make("p", "sum", difference(pair)), sides];
+    const nodes = [head];
+    if (!content) nodes.push(make("p", "quiet", "Unpacking the texts \u2026"));
+    else {
+      const sides = make("div", "sides");
+      sides.append(side(pair, true), side(pair, false));
+      nodes.push(make("p", "sum", difference(pair)), sides);
+    }
     if (pair.why) nodes.push(make("p", "why", pair.why));
     if (pair.votes.length) nodes.push(votes(pair));
-    nodes.push(conversation(pair), facts(pair));
+    if (content) nodes.push(conversation(pair));
+    nodes.push(facts(pair));
     box.replaceChildren(...nodes);
   };
 
@@ -472,6 +477,7 @@
   let lowered;
   // For a word, how many of the messages up to each one hold it.
   const messagesWith = (word) => {
+    if (!content) return [];
     lowered ||= content.messages.map(leaves);
     const sums = new Uint32Array(lowered.length + 1);
     lowered.forEach((text, index) => { sums[index + 1] = sums[index] + text.includes(word); });
@@ -484,7 +490,7 @@
     found = rows.filter((row) =>
       wanted.every(([key, field]) => key === "decides" ? decides[field.value](row) : row[key] === field.value) &&
       needles.every(([word, sums]) => textOf(row).includes(word) ||
-        row.context.some(([from, count]) => from >= 0 && sums[from + count] > sums[from])));
+        (row.context || []).some(([from, count]) => from >= 0 && sums[from + count] > sums[from])));
     told.textContent = found.length === rows.length
       ? `${number(rows.length)} pairs` : `${number(found.length)} of ${number(rows.length)} pairs`;
     at("clear").hidden = !wanted.length && !needles.length;
@@ -511,14 +517,19 @@
     return true;
   };
 
-  try {
-    content = await unpack(at("data").textContent);
-  } catch {
-    at("failed").hidden = false;
-    told.textContent = "";
-    return;
-  }
-  rows = content.rows;
+  const read = async (id) => {
+    try {
+      return await unpack(at(id).textContent);
+    } catch {
+      at("failed").hidden = false;
+      told.textContent = "";
+      return undefined;
+    }
+  };
+
+  const index = await read("rows");
+  if (!index) return;
+  rows = index.rows;
   at("filters").open = matchMedia("(min-width: 900px)").matches;
   fill();
   sift();
@@ -567,4 +578,14 @@
     if (act) { event.preventDefault(); act(); }
   });
   document.documentElement.dataset.ready = Math.round(performance.now());
+
+  // The texts stand behind this script, so that the list can be used before they are loaded.
+  if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));
+  content = await read("texts");
+  if (!content) return;
+  rows.forEach((row, place) => { [row.context, row.chosen, row.rejected] = content.texts[place]; });
+  texts.clear();
+  if (search.value) sift((found[here] || {}).id);
+  else show(found[here]);
+  document.documentElement.dataset.whole = Math.round(performance.now());
 })();

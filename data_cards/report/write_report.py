@@ -81,7 +81,7 @@ def render_page(figures: ReportFigures, examples: ExampleRows, precision: Precis
             c=build_charts(figures),
             precision=precision,
             browsed=examples,
-            data=examples.packed,
+            packed=examples.packed,
             data_type=PACKED_JSON_TYPE,
             style=(_HERE / "report.css").read_text(encoding="utf-8"),
             script=script,

@@ -216,17 +216,16 @@ def test_no_text_of_a_session_becomes_markup_and_the_page_asks_for_nothing(tmp_p
     plain = released(tmp_path / "plain", [kept(1), kept(2)])
     allowed = {tag for tag, _ in Page(plain / REPORT_PAGE).tags}
     assert {tag for tag, _ in page.tags} <= allowed | {"details", "summary", "wbr", "li", "ul"}
-    assert len(page.scripts) == 2
+    assert len(page.scripts) == 3
     assert not {"img", "iframe", "object", "base", "form"} & {tag for tag, _ in page.tags}
     for tag, attributes in page.tags:
         assert not [name for name in attributes if name.startswith("on")], (tag, attributes)
         for name in ("href", "src", "action"):
             target = attributes.get(name)
             assert target is None or target.startswith("#") or target == "data:,"
-    packed = unpack_json_text(page.scripts[0], 10**8)
-    assert packed is not None
-    rows = json.loads(packed)["rows"]
-    said = rows[0]["chosen"][0]["text"]
+    packed = "".join(unpack_json_text(page.scripts[at], 10**8) or "" for at in (0, 2))
+    _, chosen, _ = json.loads(unpack_json_text(page.scripts[2], 10**8) or "")["texts"][0]
+    said = chosen[0]["text"]
     assert said.startswith("</script><script>alert(1)")
     assert "\\u202eevil" in said
     assert "\\x00" in said
@@ -236,7 +235,7 @@ def test_no_text_of_a_session_becomes_markup_and_the_page_asks_for_nothing(tmp_p
     assert policy is not None
     assert "default-src 'none'" in policy
     assert f"script-src 'sha256-{digest}'" in policy
-    before_data = (path / REPORT_PAGE).read_text().split('id="data"')[0]
+    before_data = (path / REPORT_PAGE).read_text().split('id="rows"')[0]
     assert not re.search(r"https?://|//cdn|@import|url\(", before_data)
 
 
@@ -281,7 +280,7 @@ def test_five_thousand_long_pairs_stay_under_three_megabytes(tmp_path: Path) -> 
     assert (len(rows), len({row["id"] for row in rows})) == (5000, 5000)
     assert browsed.statement.startswith("All 5,000 pairs, shown in part: of a context the task and the last ")
     assert "; each cut is marked. Everything is in the tables `dpo` and `votes`." in browsed.statement
-    assert len(browsed.packed) <= ROOM_CHARS
+    assert browsed.packed.chars <= ROOM_CHARS
     for row in rows:
         assert sum(n for _, n in row["context"]) == 30 + 2 * (int(row["id"].split(":")[2]))
 
@@ -290,13 +289,13 @@ def test_rows_without_room_are_left_out_and_said(tmp_path: Path) -> None:
     path = released(tmp_path, long_pairs(40))
     whole = read_example_rows(path, read_manifest(path))
     assert whole.statement == "All 40 pairs. Everything is in the tables `dpo` and `votes`."
-    shorter = read_example_rows(path, read_manifest(path), room_chars=len(whole.packed) // 2)
+    shorter = read_example_rows(path, read_manifest(path), room_chars=whole.packed.chars // 2)
     assert len(shorter.content["rows"]) == 40
     assert "shown in part" in shorter.statement
     few = read_example_rows(path, read_manifest(path), room_chars=4_000)
     names = [row["id"] for row in few.content["rows"]]
     assert 5 < len(names) < 40
-    assert len(few.packed) <= 4_000
+    assert few.packed.chars <= 4_000
     assert few.statement.startswith(f"{len(names)} of 40 pairs, evenly spread, shown in part: ")
     order = [row["id"] for row in whole.content["rows"]]
     places = [order.index(name) for name in names]

@@ -103,7 +103,7 @@ def page(browser: ChromiumPage, url: str) -> Iterator[ChromiumPage]:
 
 def load(page: ChromiumPage, url: str, size: tuple[int, int] = WIDE) -> None:
     page.open(url, *size)
-    page.wait("document.documentElement && document.documentElement.dataset.ready !== undefined")
+    page.wait("document.documentElement && document.documentElement.dataset.whole !== undefined")
 
 
 def text(page: ChromiumPage, selector: str) -> Any:
@@ -237,7 +237,7 @@ def test_no_text_of_a_session_acts_or_shows_unseen_signs(page: ChromiumPage) -> 
     assert not {"\u202e", "\x00", "\x1b", "\u2028"} & set(shown)
     assert page.evaluate("document.title") == "seen 2026.11.21 · tracemill report"
     assert page.evaluate("document.querySelectorAll('#pair img, #pair script').length") == 0
-    assert page.evaluate("document.scripts.length") == 2
+    assert page.evaluate("document.scripts.length") == 3
 
 
 @pytest.mark.parametrize("at", [0, 1, 2, 3])
@@ -262,7 +262,7 @@ def test_nothing_is_wider_than_a_phone(browser: ChromiumPage, url: str, at: int)
 def test_text_stands_out_from_its_ground(browser: ChromiumPage, url: str, dark: bool) -> None:
     """The contrast of WCAG 2 AA, 4.5 to 1, for every text of the page that can be seen."""
     browser.open(url, *WIDE, dark)
-    browser.wait("document.documentElement && document.documentElement.dataset.ready !== undefined")
+    browser.wait("document.documentElement && document.documentElement.dataset.whole !== undefined")
     browser.press("j", "o", "k", "o")
     assert browser.evaluate(FAINT) == []
     ground = browser.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -135,7 +135,7 @@ def test_the_page_works_in_a_browser_wide_and_narrow(work: Path) -> None:
     with chromium_page() as tab:
         for width, height in ((1440, 900), (390, 844)):
             tab.open(page.as_uri(), width, height)
-            tab.wait("document.documentElement && document.documentElement.dataset.ready !== undefined")
+            tab.wait("document.documentElement && document.documentElement.dataset.whole !== undefined")
             assert tab.evaluate("document.documentElement.scrollWidth") == width
             told = "document.getElementById('told').textContent"
             assert tab.evaluate(told) == f"{manifest.rows} pairs"

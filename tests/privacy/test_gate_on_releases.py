@@ -277,21 +277,17 @@ def _plant_card(release: Path, texts: Sequence[Plant], cells: Sequence[Plant]) -
 def _plant_report(release: Path, pairs: Sequence[Plant], losses: Sequence[Plant]) -> list[Planted]:
     page = release / "report.html"
     head, data, tail = re.split(
-        r'(?<=id="data">)(.*?)(?=</script>)', page.read_text(), maxsplit=1, flags=re.S
+        r'(?<=id="texts">)(.*?)(?=</script>)', page.read_text(), maxsplit=1, flags=re.S
     )
     embedded, done = json.loads(unpack_json_text(data, 10**8) or ""), list[Planted]()
     for number, plant in enumerate(pairs):
         text = f"I run it.\n{plant.text}"
-        row = embedded["rows"][number]
         if number % 4 < 2:
-            side = ("chosen", "rejected")[number % 4]
-            row[side][0]["text"] = text
-            column = f"rows[{number}].{side}[0].text"
-        elif number % 4 == 2:
+            embedded["texts"][number][1 + number % 4][0]["text"] = text
+            column = f"texts[{number}][{1 + number % 4}][0].text"
+        else:
             column = f"messages[{len(embedded['messages'])}].text"
             embedded["messages"].append({"role": "user", "text": text})
-        else:
-            row["why"], column = text, f"rows[{number}].why"
         done.append(Planted("report: pairs", plant, page.name, column=column))
     items, first = [], head[: head.index('<section id="losses"')].count("\n") + 1
     data_line = head.count("\n") + 1 + sum(html.escape(plant.text).count("\n") + 1 for plant in losses)
