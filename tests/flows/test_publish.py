@@ -351,7 +351,7 @@ def test_simulated_rows_and_damaged_releases_are_refused(hub: Hub, settings: Run
     [
         ("license: unknown\n", "", "lacks license"),
         ("\n## Privacy\n", "\n## Other\n", "lacks section 'Privacy'"),
-        ("- config_name: votes\n", "- config_name: vote\n", "lacks config 'votes'"),
+        ("- {config_name: votes,", "- {config_name: vote,", "lacks config 'votes'"),
         ("---\npretty", "pretty", "has no YAML head"),
     ],
 )
