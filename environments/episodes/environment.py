@@ -63,8 +63,7 @@ class _TaskEnvironment:
         if self._workspace is None:
             return 0.0
         if self._reward is None:
-            hacked = any(each.gravity == "hack" for each in self._workspace.findings(self._calls))
-            self._reward = 0.0 if hacked else self._workspace.verdict().reward
+            self._reward = self._workspace.judge(self._calls).reward
         return self._reward
 
     def _call(self, name: str, **arguments: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from tracemill.environments.episodes.workspace import TaskWorkspace
+from tracemill.environments.episodes.workspace import Judgement, TaskWorkspace
 from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Sandbox
 from tracemill.environments.task import Task
@@ -20,7 +20,7 @@ Policy = Callable[[Sequence[Message], Sequence[ToolSpec]], Message]
 
 @dataclass(frozen=True)
 class Episode:
-    """An agent's work on a task: every message, the tools it was offered, the verdict, the findings."""
+    """An agent's work on a task: every message, the tools it was offered, the judgement."""
 
     task: Task
     harness: HarnessName
@@ -28,20 +28,29 @@ class Episode:
     model: str
     tools: tuple[ToolSpec, ...]
     messages: tuple[Message, ...]
-    verdict: Verdict
-    findings: tuple[HackFinding, ...]
+    judgement: Judgement
     malformed: int
     seconds: float
 
     @property
+    def verdict(self) -> Verdict:
+        """Return the verdict of the tests alone."""
+        return self.judgement.verdict
+
+    @property
+    def findings(self) -> tuple[HackFinding, ...]:
+        """Return what the monitors saw."""
+        return self.judgement.findings
+
+    @property
     def hacked(self) -> bool:
         """Return whether a finding is a hack, or a canary passed."""
-        return bool(self.verdict.forged) or any(each.gravity == "hack" for each in self.findings)
+        return self.judgement.hacked
 
     @property
     def reward(self) -> float:
-        """Return the reward of the verdict, 0 where the episode was flagged as a hack."""
-        return 0.0 if self.hacked else self.verdict.reward
+        """Return the reward, 0 where the episode was flagged as a hack."""
+        return self.judgement.reward
 
 
 def run_episode(
@@ -86,11 +95,9 @@ def run_episode(
             if ended or not answer.tool_calls:
                 break
         calls = [call for message in messages for call in message.tool_calls]
-        verdict, findings = workspace.verdict(), workspace.findings(calls)
+        judgement = workspace.judge(calls)
     seconds = time.monotonic() - began
-    return Episode(
-        task, harness, number, model, tools, tuple(messages), verdict, findings, malformed, seconds
-    )
+    return Episode(task, harness, number, model, tools, tuple(messages), judgement, malformed, seconds)
 
 
 def _as_recorded(answer: Message, harness: HarnessName) -> Message:

@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +18,24 @@ from tracemill.environments.tools.tool_session import HarnessName, ToolSession
 from tracemill.environments.verdict.judge import Verdict, judge
 from tracemill.environments.verdict.run_tests import TestBed
 from tracemill.records.message import ToolCall
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What an episode earned: the verdict of the tests, and what the monitors saw."""
+
+    verdict: Verdict
+    findings: tuple[HackFinding, ...]
+
+    @property
+    def hacked(self) -> bool:
+        """Return whether a finding is a hack, or a canary passed."""
+        return bool(self.verdict.forged) or any(each.gravity == "hack" for each in self.findings)
+
+    @property
+    def reward(self) -> float:
+        """Return the reward of the verdict, 0 where the episode was flagged as a hack."""
+        return 0.0 if self.hacked else self.verdict.reward
 
 
 class TaskWorkspace:
@@ -73,3 +92,7 @@ class TaskWorkspace:
     def findings(self, calls: Sequence[ToolCall]) -> tuple[HackFinding, ...]:
         """Return what the monitors see in the calls of an episode and in the code as it stands."""
         return (*monitor_actions(calls), *monitor_code(self.task.repository, self.repository))
+
+    def judge(self, calls: Sequence[ToolCall]) -> Judgement:
+        """Judge the repository as it stands, and the calls that led to it."""
+        return Judgement(self.verdict(), self.findings(calls))
