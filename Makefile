@@ -49,6 +49,18 @@ $(VENV)/trl-1.13/.ready: | $(VENV)/.train-ready
 	  { echo "TRL 1.13, whose PRMTrainer a test runs, could not be installed: PyPI is wanted" >&2; exit 1; }
 	touch $@
 
+# OpenEnv and verifiers want other versions of what tracemill wants: an environment of its own for each.
+OPENENV := openenv==0.10.0
+VERIFIERS := verifiers==0.4.0
+$(VENV)/openenv/.ready: WANTED = $(OPENENV)
+$(VENV)/verifiers/.ready: WANTED = $(VERIFIERS)
+$(VENV)/openenv/.ready $(VENV)/verifiers/.ready: | $(VENV)/.dev-ready
+	$(BIN)/python -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(WANTED) psutil pytest && \
+	  $(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable . || \
+	  { echo "$(WANTED), which tests run, could not be installed: PyPI is wanted" >&2; exit 1; }
+	touch $@
+
 $(VENV)/.mutants-ready: $(VENV)/.dev-ready
 	$(PIP) cosmic-ray==8.7.0
 	touch $@
@@ -66,6 +78,7 @@ test: $(VENV)/.dev-ready
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-all: $(VENV)/.train-ready $(VENV)/trl-1.13/.ready
+	-@$(MAKE) --no-print-directory $(VENV)/openenv/.ready $(VENV)/verifiers/.ready # else their tests say NOT RUN
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "$(TESTS)" # long tests wait more than they compute

@@ -1,0 +1,1 @@
+"""Tasks for other libraries, each of which wants a virtual environment of its own: OpenEnv, verifiers."""
