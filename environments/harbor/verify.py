@@ -1,13 +1,19 @@
 """Verify a candidate inside Harbor's container, which `test.sh` starts: standard library alone.
 
-The tests run in child processes as another user, who can read them and write nowhere but in /tmp.
+The tests run in child processes as another user each time, who can read a copy of them and write nowhere but
+in /tmp. Copies have names that say nothing, the folder they come from is closed to that user, and what a run
+leaves behind is removed: no run may learn whether it has the right tests or the wrong ones.
 """
 
+import contextlib
 import json
 import os
 import secrets
+import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -17,12 +23,40 @@ from decide import decide  # noqa: E402  # pyright: ignore
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
 REWARD = Path(os.environ.get("REWARD_FILE", "/logs/verifier/reward.txt"))
 PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them installed
-NOBODY = 65534
+SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 def run(exam: dict, tests: Path) -> dict:
-    """Return what a child process says of the tests."""
-    marker = secrets.token_hex(16)
+    """Return what a child process says of a copy of the tests."""
+    user = 100_000 + secrets.randbelow(1_000_000)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shutil.copytree(tests, folder / "tests", copy_function=shutil.copyfile)
+        shutil.copyfile(HERE / "run_pytest.py", folder / "run_pytest.py")
+        try:
+            return outcomes(exam, folder, user)
+        finally:
+            if os.getuid() == 0:
+                clear(user)
+
+
+def clear(user: int) -> None:
+    """End the processes of a user and remove its files."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if process.stat().st_uid == user:
+                os.kill(int(process.name), signal.SIGKILL)
+    for folder in SCRATCH:
+        for path in Path(folder).glob("*"):
+            with contextlib.suppress(OSError):
+                if path.lstat().st_uid == user:
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def outcomes(exam: dict, folder: Path, number: int) -> dict:
+    """Return what a child process says of the tests in a folder."""
+    marker, tests = secrets.token_hex(16), folder / "tests"
     places = {"repository": str(REPOSITORY), "tests": str(tests), "packages": PACKAGES}
     request = {
         "marker": marker,
@@ -31,10 +65,10 @@ def run(exam: dict, tests: Path) -> dict:
         "traced": False,
         "places": places,
     }
-    user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
+    user = {"user": number, "group": number, "extra_groups": []} if os.getuid() == 0 else {}
     try:
         ended = subprocess.run(
-            [sys.executable, str(HERE / "run_pytest.py")],
+            [sys.executable, str(folder / "run_pytest.py")],
             input=json.dumps(request),
             capture_output=True,
             text=True,
@@ -56,14 +90,18 @@ def run(exam: dict, tests: Path) -> dict:
 
 def main() -> None:
     """Write the reward, and what it rests on beside it."""
+    os.umask(0o022)
     exam = json.loads((HERE / "exam.json").read_text(encoding="utf-8"))
+    if os.getuid() == 0:
+        with contextlib.suppress(OSError):  # mounted read-only
+            HERE.chmod(0o700)
     folders = [HERE / "right", HERE / "wrong"]
     secrets.SystemRandom().shuffle(folders)
-    outcomes = {folder.name: run(exam, folder) for folder in folders}
+    found = {folder.name: run(exam, folder) for folder in folders}
     again = run(exam, HERE / "right")
     names = ("fail_to_pass", "pass_to_pass", "canaries")
     reward, passed, broken, forged = decide(
-        *(exam[name] for name in names), outcomes["right"], outcomes["wrong"], again
+        *(exam[name] for name in names), found["right"], found["wrong"], again
     )
     REWARD.parent.mkdir(parents=True, exist_ok=True)
     REWARD.write_text(f"{reward}\n", encoding="utf-8")

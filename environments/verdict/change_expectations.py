@@ -2,13 +2,16 @@
 
 A copy of a test expects another constant, or another exception. On right code it fails. A candidate that
 makes every test pass, by a patched report, a forged result or objects that equal everything, passes it too
-and gives itself away. The copy differs from its original in constants alone, so that code in the same
-process cannot tell the two apart unless it knows what is right.
+and gives itself away. Code in the same process must not be able to tell the copy from its original unless it
+knows what is right. So expectations of one kind change places, as they are written: the file holds the same
+constants in the same style. A constant alone of its kind becomes another one made of the same characters.
 """
 
 import ast
 import random
-from collections.abc import Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _EXCEPTIONS = (
@@ -20,7 +23,6 @@ _EXCEPTIONS = (
     "BufferError",
     "EOFError",
 )
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _EQUALITY = ("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual")
 _EQUALITY += (
     "assertSetEqual",
@@ -39,6 +41,55 @@ class _Edit:
     text: str
 
 
+@dataclass(frozen=True)
+class _Place:
+    node: ast.expr
+    start: int
+    end: int
+    text: str
+
+    @property
+    def kind(self) -> str:
+        """Return what kind of value is expected; places of one kind may change their values."""
+        if isinstance(self.node, ast.Constant):
+            return type(self.node.value).__name__
+        return "exception" if isinstance(self.node, ast.Name | ast.Attribute) else ""
+
+    @property
+    def value(self) -> object:
+        """Return the value, or the name of an exception."""
+        return self.node.value if isinstance(self.node, ast.Constant) else self.text
+
+
+def _exchanged(places: Sequence[_Place], rng: random.Random) -> Mapping[int, str]:
+    """Return the texts of places that took another place's, by start: as many as can have another value."""
+    kinds: defaultdict[str, list[_Place]] = defaultdict(list)
+    for place in places:
+        if place.kind and "\n" not in place.text:
+            kinds[place.kind].append(place)
+    found: dict[int, str] = {}
+    for group in kinds.values():
+        given = rng.sample(group, len(group))
+        for here in range(len(group)):
+            if given[here].value != group[here].value:
+                continue
+            # an exchange with a place that neither loses nor keeps its own value by it
+            fits = [
+                there
+                for there in range(len(group))
+                if given[there].value != group[here].value and given[here].value != group[there].value
+            ]
+            if fits:
+                there = rng.choice(fits)
+                given[here], given[there] = given[there], given[here]
+        found |= {
+            place.start: other.text
+            for place, other in zip(group, given, strict=True)
+            if other.value != place.value
+        }
+    return found
+
+
 def change_expectations(source: str, seed: int) -> str:
     """Return a test file in which every expectation that is a constant is another one.
 
@@ -52,13 +103,18 @@ def change_expectations(source: str, seed: int) -> str:
     starts = [0]
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    edits: dict[int, _Edit] = {}
+    places: dict[int, _Place] = {}
     for expected in _expectations(tree):
-        changed = _other(expected, rng)
-        if changed is not None and expected.end_lineno is not None and expected.end_col_offset is not None:
+        if expected.end_lineno is not None and expected.end_col_offset is not None:
             start = starts[expected.lineno - 1] + expected.col_offset
             end = starts[expected.end_lineno - 1] + expected.end_col_offset
-            edits[start] = _Edit(start, end, changed)
+            places[start] = _Place(expected, start, end, data[start:end].decode())
+    changed = _exchanged([*places.values()], rng)
+    edits: dict[int, _Edit] = {}
+    for start, place in places.items():
+        text = changed.get(start) or _other(place.node, rng, place.text)
+        if text is not None:
+            edits[start] = _Edit(start, place.end, text)
     last = len(data)
     for edit in sorted(edits.values(), key=lambda each: -each.start):
         if edit.end <= last:
@@ -128,26 +184,44 @@ def _first_constant(expression: ast.expr) -> Iterator[ast.expr]:
             return
 
 
-def _other(node: ast.expr, rng: random.Random | None = None) -> str | None:
+def _other(node: ast.expr, rng: random.Random | None = None, text: str = "") -> str | None:
     """Return source text of another value of the same kind; None for what is not understood."""
     rng = rng or random.Random(0)
     if isinstance(node, ast.List):
-        return None if node.elts else f"[{rng.randrange(2, 9)}]"
+        return None if node.elts else f"[{rng.randrange(1, 9)}]"
     if isinstance(node, ast.Dict):
-        return None if node.keys else f"{{{rng.randrange(2, 9)}: {rng.randrange(2, 9)}}}"
+        return None if node.keys else f"{{{rng.randrange(1, 9)}: {rng.randrange(1, 9)}}}"
     if isinstance(node, ast.Name | ast.Attribute):
-        return rng.choice(_EXCEPTIONS)
+        return rng.choice([name for name in _EXCEPTIONS if name != text])
     if not isinstance(node, ast.Constant):
         return None
     value = node.value
     if isinstance(value, bool):
         return repr(not value)
     if value is None:
-        return repr(rng.randrange(2, 9))
-    if isinstance(value, int | float):
-        return repr(value + rng.randrange(2, 9))
-    if isinstance(value, str | bytes):
-        at, letter = rng.randrange(len(value) + 1), rng.choice(_LETTERS)
-        added = value[:at] + (letter if isinstance(value, str) else letter.encode()) + value[at:]  # type: ignore[operator]
-        return repr(added)
+        return rng.choice(("True", "False"))
+    if isinstance(value, int):
+        return repr(rng.choice([n for n in range(value - 3, value + 4) if n != value and n * value >= 0]))
+    if isinstance(value, float):
+        decimals = len(repr(value).partition(".")[2])
+        return repr(round(value + rng.choice((1, 2, 3)), min(decimals, 12)))
+    if isinstance(value, str):
+        return _quoted(repr(_longer(value, rng)), text)
+    if isinstance(value, bytes):
+        return "b" + _quoted(repr(_longer(value.decode("latin-1"), rng).encode("latin-1"))[1:], text)
     return None
+
+
+def _longer(value: str, rng: random.Random) -> str:
+    """Return a text with one of its own characters once more."""
+    at = rng.randrange(len(value) + 1)
+    return value[:at] + rng.choice(value or "ab") + value[at:]
+
+
+def _quoted(literal: str, text: str) -> str:
+    """Return a string literal with the quotes that `text` has."""
+    quotes = re.search("[\"']", text)
+    if quotes is None or literal[0] == quotes.group():
+        return literal
+    inner = literal[1:-1].replace("\\'", "'").replace(quotes.group(), "\\" + quotes.group())
+    return quotes.group() + inner + quotes.group()

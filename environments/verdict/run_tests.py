@@ -2,13 +2,15 @@
 
 import json
 import secrets
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tracemill.environments.sandbox.marked_answer import read_marked_answer
-from tracemill.environments.sandbox.python_runtime import PACKAGES, PYTHON
+from tracemill.environments.sandbox.python_runtime import PACKAGES, PYTHON, make_readable
 from tracemill.environments.sandbox.sandbox import Ending, Limits, Mount, Sandbox
 
 _SCRIPT = Path(__file__).with_name("run_pytest.py")
@@ -48,7 +50,18 @@ class TestBed:
     def run(
         self, repository: Path, tests: Path, files: Sequence[str], *, traced: bool = False, hash_seed: int = 0
     ) -> TestRun:
-        """Run test files, given relative to `tests`; both folders are read-only for them."""
+        """Run test files, given relative to `tests`; both folders are read-only for them.
+
+        The tests are copied first: path, times and place on the disk of a mounted folder can be seen
+        inside, and would tell right tests from wrong ones.
+        """
+        with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as copied:
+            shutil.copytree(tests, copied, copy_function=shutil.copyfile, dirs_exist_ok=True)
+            return self._run(repository, make_readable(Path(copied)), files, traced, hash_seed)
+
+    def _run(
+        self, repository: Path, tests: Path, files: Sequence[str], traced: bool, hash_seed: int
+    ) -> TestRun:
         marker = secrets.token_hex(16)
         request = {"marker": marker, "files": [*files], "roots": self.roots, "traced": traced}
         mounts = [
