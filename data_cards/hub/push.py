@@ -66,6 +66,10 @@ class HubPusher:
 
         return self.patience.run(once)
 
+    def prepare(self) -> None:
+        """Choose the protocol of uploads, before the first one."""
+        self.patience.run(self._choose_upload_protocol)
+
     def _choose_upload_protocol(self) -> None:
         """Upload by LFS if this Hub has no Xet.
 
@@ -96,7 +100,7 @@ class HubPusher:
                 self.repo_id, repo_type="dataset", private=not public, exist_ok=True
             ),
         )
-        self.patience.run(self._choose_upload_protocol)
+        self.prepare()
         created: list[str] = []
 
         def once() -> ExistingContent:

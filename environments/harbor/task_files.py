@@ -1,6 +1,7 @@
 """Write the files of a task that Harbor reads: task.toml, instruction.md, Dockerfile, test.sh, solve.sh."""
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,7 +62,14 @@ def write_harbor_files(
             "allow_internet": False,
         },
     }
-    (folder / "task.toml").write_text(_toml(settings), encoding="utf-8")
+    write_settings(folder / "task.toml", settings)
+
+
+def write_settings(path: Path, settings: Mapping[str, Any]) -> None:
+    """Write task.toml, whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(_toml(settings), encoding="utf-8")
+    partial.replace(path)
 
 
 def _toml(values: Mapping[str, Any], within: str = "") -> str:
@@ -70,9 +78,16 @@ def _toml(values: Mapping[str, Any], within: str = "") -> str:
     tables = {key: value for key, value in values.items() if isinstance(value, Mapping)}
     lines = [f"[{within}]"] if within and plain else []
     # JSON's strings, numbers, booleans and lists of them are TOML's too where nothing is escaped as a pair
-    lines += [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]
+    lines += [f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]
     parts = ["\n".join(lines)] if lines else []
     parts += [
-        _toml(value, f"{within}.{key}" if within else key).rstrip("\n") for key, value in tables.items()
+        _toml(value, f"{within}.{_key(key)}" if within else _key(key)).rstrip("\n")
+        for key, value in tables.items()
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _key(name: str) -> str:
+    """Return a key of TOML, in quotes where it needs them."""
+    bare = name.replace("_", "").replace("-", "")
+    return name if bare.isascii() and bare.isalnum() else json.dumps(name, ensure_ascii=False)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from tracemill.cli.options import AllowFinding, WorkspaceOption
 from tracemill.records.printable import printable
 
 env_app = typer.Typer(help="Make coding tasks, run agents on them, verify them.", no_args_is_help=True)
@@ -111,11 +112,18 @@ def run(
     samples: Annotated[int, typer.Option(min=1, help="Episodes of each task.")] = 1,
     turns: Annotated[int, typer.Option(min=1, help="Maximum number of answers.")] = 50,
     level: Annotated[str, typer.Option(help="Text of a task: terse or detailed.")] = "detailed",
+    weigh: Annotated[
+        bool, typer.Option("--weigh", help="Count the runs in the tasks, and write their sample_weight.")
+    ] = False,
+    steps: Annotated[Path | None, typer.Option(help="JSON lines of single-step tasks to write.")] = None,
     sandbox: Sandbox = "auto",
 ) -> None:
     """Run a policy on tasks and write its episodes as sessions."""
     from tracemill.environments.episodes.policies import load_policy
+    from tracemill.environments.episodes.run_counts import add_runs
     from tracemill.environments.episodes.run_episode import run_episodes
+    from tracemill.environments.episodes.single_steps import single_steps
+    from tracemill.environments.episodes.task_rows import write_rows
     from tracemill.environments.episodes.write_session import write_sessions
     from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
     from tracemill.environments.task import read_tasks
@@ -146,3 +154,47 @@ def run(
     malformed = sum(episode.malformed for episode in episodes)
     typer.echo(f"episodes {len(episodes)}, solved {solved}, hacks {hacks}, malformed calls {malformed}")
     typer.echo(f"sessions in {out}")
+    if steps is not None:
+        typer.echo(f"single steps {write_rows(single_steps(episodes), steps)} in {steps}")
+    if weigh:
+        counts = add_runs(episodes).values()
+        weights = [each.sample_weight for each in counts if each.sample_weight is not None]
+        runs, sometimes = sum(each.attempts for each in counts), sum(weight > 0 for weight in weights)
+        typer.echo(f"tasks weighed {len(weights)} of {len(counts)}, {runs} runs, solved sometimes {sometimes}")
+
+
+@env_app.command()
+def index(
+    tasks: Tasks,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Parquet file.")] = Path("tasks.parquet"),
+    harness: Annotated[str, typer.Option(help="System prompt: claude_code or openhands.")] = "claude_code",
+) -> None:
+    """Write a dataset with a row for each task: prompt, licence, size, runs, sample_weight."""
+    from tracemill.environments.episodes.task_rows import write_task_rows
+    from tracemill.environments.task import read_tasks
+    from tracemill.records.errors import EnvironmentTaskError
+
+    if harness not in ("claude_code", "openhands"):
+        raise EnvironmentTaskError(f"{harness!r} is unknown", "claude_code or openhands")
+    table = write_task_rows(read_tasks(tasks), out, harness)
+    typer.echo(f"{out}: {table.num_rows} tasks")
+
+
+@env_app.command()
+def publish(
+    tasks: Tasks,
+    hub: Annotated[str, typer.Option(metavar="OWNER/NAME", help="Dataset on the Hub.")],
+    public: Annotated[
+        bool, typer.Option("--public", help="Create a new dataset as public instead of private.")
+    ] = False,
+    allow_finding: AllowFinding = None,
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Push tasks to the Hub: folders, a dataset of them, a card. The publish gate scans them first."""
+    from tracemill.cli.overrides import release_overrides, run_overrides
+    from tracemill.flows.config.run_settings import load_settings
+    from tracemill.flows.publish.publish_tasks import publish_tasks
+
+    settings = load_settings(None, release_overrides(run_overrides(workspace), allow_finding))
+    for line in publish_tasks(settings, tasks, hub, public):
+        typer.echo(line)
