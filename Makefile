@@ -51,7 +51,7 @@ $(VENV)/trl-1.13/.ready: | $(VENV)/.train-ready
 
 # OpenEnv and verifiers want other versions of what tracemill wants: an environment of its own for each.
 OPENENV := openenv==0.10.0
-VERIFIERS := verifiers==0.4.0
+VERIFIERS := verifiers==0.4.0 uv
 $(VENV)/openenv/.ready: WANTED = $(OPENENV)
 $(VENV)/verifiers/.ready: WANTED = $(VERIFIERS)
 $(VENV)/openenv/.ready $(VENV)/verifiers/.ready: | $(VENV)/.dev-ready

@@ -160,7 +160,7 @@ def run(
         counts = add_runs(episodes).values()
         weights = [each.sample_weight for each in counts if each.sample_weight is not None]
         runs, sometimes = sum(each.attempts for each in counts), sum(weight > 0 for weight in weights)
-        typer.echo(f"tasks weighed {len(weights)} of {len(counts)}, {runs} runs, solved sometimes {sometimes}")
+        typer.echo(f"tasks weighed {len(weights)} of {len(counts)}, {runs} runs; {sometimes} solved at times")
 
 
 @env_app.command()
