@@ -9,6 +9,7 @@ from pathlib import Path
 from tracemill.environments.sandbox.execute import execute
 from tracemill.environments.sandbox.python_runtime import hidden_folders, interpreter_mounts
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Completed, Limits, Mount
+from tracemill.environments.sandbox.syscall_filter import open_filter
 from tracemill.records.errors import EnvironmentTaskError
 
 _USERS = itertools.count()
@@ -77,7 +78,19 @@ class BubblewrapSandbox:
             arguments += ["--setenv", name, value]
         arguments += ["--chdir", cwd, "--", *self._limited(limits), *command]
         writable = [mount.host for mount in mounts if mount.writable]
-        return execute(arguments, limits, stdin=stdin, environment={"PATH": os.defpath}, writable=writable)
+        keep = [] if (filtered := open_filter()) is None else [filtered]
+        try:
+            return execute(
+                [arguments[0], *(part for each in keep for part in ("--seccomp", str(each))), *arguments[1:]],
+                limits,
+                stdin=stdin,
+                environment={"PATH": os.defpath},
+                writable=writable,
+                keep=keep,
+            )
+        finally:
+            for each in keep:
+                os.close(each)
 
     def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
         basic = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "TZ": "UTC"}

@@ -28,11 +28,12 @@ def execute(
     environment: Mapping[str, str] | None = None,
     writable: Sequence[Path] = (),
     prepare: Callable[[], None] | None = None,
+    keep: Sequence[int] = (),
 ) -> Completed:
     """Run a command and return how it ended; all of its processes are gone when this returns.
 
     Memory and number of its processes and the growth of writable folders are looked at every tenth of a
-    second, beside what the kernel enforces for each process.
+    second, beside what the kernel enforces for each process. It has the descriptors of `keep`.
     """
     began, size_before = time.monotonic(), _size(writable)
     process = subprocess.Popen(
@@ -44,6 +45,7 @@ def execute(
         env=dict(environment or {}),
         start_new_session=True,
         preexec_fn=prepare,
+        pass_fds=keep,
     )
     reader = _Reader(process, limits.output_bytes)
     writer = threading.Thread(target=_feed, args=(process, stdin), daemon=True)

@@ -139,3 +139,14 @@ def test_a_machine_that_lets_nobody_make_namespaces_is_told_of(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(EnvironmentTaskError, match=r"cannot make a sandbox here .*No permissions to create"):
         choose_sandbox()
+
+
+def test_keyrings_of_the_kernel_are_closed() -> None:
+    code = (
+        "import ctypes, platform; call = ctypes.CDLL(None, use_errno=True).syscall\n"
+        "first = {'x86_64': 248, 'aarch64': 217}[platform.machine()]\n"
+        "calls = range(first, first + 3)\n"
+        "print([(call(n, b'user', b'seen', b'x', 1, -3), ctypes.get_errno()) for n in calls])"
+    )
+    ended = orchard.sandbox().run([PYTHON, "-c", code])
+    assert ended.text == "[(-1, 1), (-1, 1), (-1, 1)]\n"
