@@ -57,6 +57,7 @@ class CodingTask(vf.Task[CodingTaskData, WorkingCopyState, CodingTaskConfig]):
         _WORKSPACES[trace.id] = workspace
         weakref.finalize(trace, _forget, trace.id)  # a rollout that fails is never scored
         trace.state.folder = str(workspace.repository.parent)
+        trace.state.packages = str(workspace.packages)
 
     @vf.reward(weight=1.0)
     async def tests(self, trace: vf.Trace) -> Mapping[str, float]:

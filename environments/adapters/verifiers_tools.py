@@ -26,9 +26,10 @@ _SHAPES: dict[HarnessName, type] = {"claude_code": ClaudeCodeEnvironment, "openh
 
 
 class WorkingCopyState(vf.State):
-    """The folder of a rollout, made by the host, and its calls so far: names and arguments."""
+    """The folders of a rollout, made by the host, and its calls so far: names and arguments."""
 
     folder: str = ""
+    packages: str = ""
     calls: list[tuple[str, str]] = Field(default_factory=list)
 
 
@@ -66,17 +67,17 @@ class TaskTools(vf.Toolset[TaskToolsConfig, WorkingCopyState]):
     def _call(self, name: str, **arguments: Any) -> str:
         state = self.state
         if self._session is None:
-            self._session = self._open(Path(state.folder))
+            self._session = self._open(Path(state.folder), Path(state.packages))
         text = json.dumps({key: value for key, value in arguments.items() if value is not None})
         state.calls = [*state.calls, (name, text)]
         return self._session.call(ToolCall(f"call_{len(state.calls)}", name, text)).text
 
-    def _open(self, folder: Path) -> ToolSession:
+    def _open(self, folder: Path, packages: Path) -> ToolSession:
         sandbox = choose_sandbox(self.config.sandbox)
         repository, scratch = folder / "repository", folder / "tmp"
         for each in (repository, scratch):
             sandbox.hand_over(each)
-        return ToolSession(repository, scratch, folder / "packages", self.config.tools, sandbox)
+        return ToolSession(repository, scratch, packages, self.config.tools, sandbox)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from tracemill.environments.monitor.action_monitor import monitor_actions
 from tracemill.environments.monitor.code_monitor import monitor_code
 from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.sandbox.file_trees import copy_regular_files, remove_tree
-from tracemill.environments.sandbox.python_runtime import copy_packages, make_readable
+from tracemill.environments.sandbox.python_runtime import make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Sandbox
 from tracemill.environments.task import Task
 from tracemill.environments.tools.tool_session import HarnessName, ToolSession
@@ -42,13 +42,12 @@ class TaskWorkspace:
     """A copy of a task's repository in a folder of its own; a context manager removes it."""
 
     def __init__(self, task: Task, sandbox: Sandbox, limits: Limits = DEFAULT_LIMITS) -> None:
-        """Copy the repository and the packages that its tests need."""
+        """Copy the repository; the packages that its tests need are shared."""
         self.task, self._sandbox, self._limits = task, sandbox, limits
         self._folder = Path(tempfile.mkdtemp(prefix="tracemill-episode-"))
         self._folder.chmod(0o755)
-        self.repository, self._packages = self._folder / "repository", self._folder / "packages"
+        self.repository, self.packages = self._folder / "repository", shared_packages(task.packages)
         shutil.copytree(task.repository, self.repository)
-        copy_packages(task.packages, self._packages)
         self._scratch = self._folder / "tmp"
         self._scratch.mkdir()
         make_readable(task.folder / "tests")
@@ -70,7 +69,7 @@ class TaskWorkspace:
     def tools(self, harness: HarnessName) -> ToolSession:
         """Return the tools of a harness that work on this copy."""
         return ToolSession(
-            self.repository, self._scratch, self._packages, harness, self._sandbox, self._limits
+            self.repository, self._scratch, self.packages, harness, self._sandbox, self._limits
         )
 
     def change(self, work: Callable[[Path], object]) -> None:
@@ -86,7 +85,7 @@ class TaskWorkspace:
             candidate = folder / "repository"
             copy_regular_files(self.repository, candidate)
             make_readable(candidate)
-            bed = TestBed(self._sandbox, self._packages, self.task.roots)
+            bed = TestBed(self._sandbox, self.packages, self.task.roots)
             return judge(bed, self.task.exam, candidate)
 
     def findings(self, calls: Sequence[ToolCall]) -> tuple[HackFinding, ...]:

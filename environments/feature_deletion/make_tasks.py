@@ -22,6 +22,7 @@ from tracemill.environments.feature_deletion.delete_features import (
 )
 from tracemill.environments.feature_deletion.source_tree import SourceTree, read_source_tree
 from tracemill.environments.feature_deletion.task_texts import Level, task_text
+from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, copy_packages, make_readable
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
@@ -73,7 +74,9 @@ def make_tasks(
                 break
             report.tried += 1
             made = bench.try_feature(feature, number, restorations, report)
-            if made is not None:
+            if made is None:
+                remove_tree(work / f"deleted-{number}")
+            else:
                 report.made += 1
                 yield bench.write(made, feature, origin, folder, report.made)
 

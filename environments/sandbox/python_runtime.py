@@ -4,10 +4,13 @@ The folder of installed packages is not mounted, so that no second copy of a pac
 Of each package that is asked for, the files of its distribution alone are.
 """
 
+import atexit
 import importlib.metadata
 import re
 import shutil
 import sys
+import tempfile
+import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -61,6 +64,21 @@ def copy_packages(names: Iterable[str], folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
     make_readable(folder)
+
+
+def shared_packages(names: Iterable[str]) -> Path:
+    """Return a folder with the files of distributions, made once in a process and mounted read-only."""
+    key = tuple(sorted({*names}))
+    with _LOCK:
+        if key not in _SHARED:
+            folder = Path(tempfile.mkdtemp(prefix="tracemill-packages-"))
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            copy_packages(key, folder)
+            _SHARED[key] = folder
+        return _SHARED[key]
+
+
+_LOCK, _SHARED = threading.Lock(), dict[tuple[str, ...], Path]()
 
 
 def _closure(names: Sequence[str]) -> list[importlib.metadata.Distribution]:
