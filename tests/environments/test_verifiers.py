@@ -1,4 +1,4 @@
-"""Tasks as a taskset of verifiers: rollouts in the virtual environment that has it, against a scripted model."""
+"""Tasks as a taskset of verifiers: rollouts where that is installed, against a scripted model."""
 
 import json
 import subprocess
@@ -19,9 +19,7 @@ SCRIPT = Path(orchard.__file__).with_name("verifiers_rollout.py")
 def test_a_rollout_earns_the_reward_of_its_task(orchard_tasks: list[Task], tmp_path: Path) -> None:
     orchard.sandbox()
     if not (PYTHON.parent.parent / ".ready").exists():
-        pytest.skip(
-            "NOT RUN: verifiers is not in .venv/verifiers; `make test-all` puts it there where PyPI is"
-        )
+        pytest.skip("NOT RUN: verifiers is not in .venv/verifiers; `make test-all` puts it there")
     task = orchard_tasks[0]
     path = sorted(each for each in task.original.rglob("*.py"))[0]
     inside = f"/repository/{path.relative_to(task.original).as_posix()}"
