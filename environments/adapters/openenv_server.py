@@ -32,7 +32,7 @@ from openenv.core.env_server import (
 from openenv.core.env_server.types import EnvironmentMetadata
 from pydantic import Field
 
-from tracemill.environments.episodes.workspace import Judgement, TaskWorkspace
+from tracemill.environments.episodes.workspace import EpisodeJudgement, TaskWorkspace
 from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, SandboxName
 from tracemill.environments.task import Task, read_tasks
@@ -111,7 +111,7 @@ class TaskServerEnvironment(Environment[CallToolAction, TaskObservation, TaskSta
         self._calls: list[ToolCall] = []
         self._task = ""
         self._episode_id: str | None = None
-        self._judgement: Judgement | None = None
+        self._judgement: EpisodeJudgement | None = None
 
     def reset(
         self,
@@ -270,7 +270,7 @@ def _hint_of_call(call: ToolCall, result: ToolResult, specs: tuple[ToolSpec, ...
     return f"{call.name}.{result.error_kind}" if result.failed else None
 
 
-def _hint_of_verdict(judgement: Judgement) -> str | None:
+def _hint_of_verdict(judgement: EpisodeJudgement) -> str | None:
     verdict = judgement.verdict
     if judgement.hacked:
         return "verdict.hack"

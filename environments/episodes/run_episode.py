@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from tracemill.environments.episodes.workspace import Judgement, TaskWorkspace
+from tracemill.environments.episodes.workspace import EpisodeJudgement, TaskWorkspace
 from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Sandbox
 from tracemill.environments.task import Task
@@ -28,7 +28,7 @@ class Episode:
     model: str
     tools: tuple[ToolSpec, ...]
     messages: tuple[Message, ...]
-    judgement: Judgement
+    judgement: EpisodeJudgement
     malformed: int
     seconds: float
 

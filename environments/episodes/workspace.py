@@ -21,7 +21,7 @@ from tracemill.records.message import ToolCall
 
 
 @dataclass(frozen=True)
-class Judgement:
+class EpisodeJudgement:
     """What an episode earned: the verdict of the tests, and what the monitors saw."""
 
     verdict: Verdict
@@ -92,6 +92,6 @@ class TaskWorkspace:
         """Return what the monitors see in the calls of an episode and in the code as it stands."""
         return (*monitor_actions(calls), *monitor_code(self.task.repository, self.repository))
 
-    def judge(self, calls: Sequence[ToolCall]) -> Judgement:
+    def judge(self, calls: Sequence[ToolCall]) -> EpisodeJudgement:
         """Judge the repository as it stands, and the calls that led to it."""
-        return Judgement(self.verdict(), self.findings(calls))
+        return EpisodeJudgement(self.verdict(), self.findings(calls))
