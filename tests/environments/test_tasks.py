@@ -5,6 +5,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
+import hacks
 import orchard
 import pytest
 
@@ -178,3 +179,24 @@ def test_features_that_pass_no_gate_are_counted(tmp_path: Path) -> None:
     report = TaskReport()
     assert [*make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), report=report)] == []
     assert (report.tried, report.made, dict(report.refused)) == (1, 0, {"no failing test has a canary": 1})
+
+
+@pytest.mark.slow
+def test_harbors_verifier_does_not_say_which_tests_are_right(
+    orchard_tasks: list[Task], worktree: Path
+) -> None:
+    task, sandbox = orchard_tasks[0], orchard.sandbox()
+    candidate, packages, logs = worktree / "candidate", worktree / "packages", worktree / "logs"
+    shutil.copytree(task.repository, candidate)
+    path = candidate / task.deleted[0].partition("::")[0]
+    tell = hacks.TELLS["by folder, command line and environment"]
+    path.write_text(f"{path.read_text()}{tell}\nif is_right():{hacks.PASS_EVERYTHING}")
+    copy_packages(task.packages, packages)
+    logs.mkdir()
+    sandbox.hand_over(logs)
+    mounts = [Mount(candidate, "/repository"), Mount(task.folder / "tests", "/tests")]
+    mounts += [Mount(packages, "/packages"), Mount(logs, "/logs", writable=True)]
+    more = {"PACKAGES": "/packages", "REWARD_FILE": "/logs/reward.txt"}
+    ended = sandbox.run([PYTHON, "-I", "/tests/verify.py"], mounts, environment=more)
+    assert (ended.code, ended.text) == (0, "")
+    assert float((logs / "reward.txt").read_text()) == 0.0

@@ -11,7 +11,7 @@ import pytest
 from tracemill.environments.task import Task
 from tracemill.environments.tools.tool_session import SYSTEM_PROMPTS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 PYTHON = Path(sys.prefix) / "verifiers" / "bin" / "python"
 SCRIPT = Path(orchard.__file__).with_name("verifiers_rollout.py")
 
@@ -29,7 +29,7 @@ def test_a_rollout_earns_the_reward_of_its_task(orchard_tasks: list[Task], tmp_p
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=900,
         check=False,
     )
     if "failed to prepare uv script" in ran.stdout:
