@@ -20,6 +20,7 @@ TEACHERS: Registry[TeacherKind[Any]] = Registry(
         "openai_compatible": "tracemill.teachers.client.chat_kinds:OPENAI_COMPATIBLE",
         "simulated": "tracemill.teachers.offline.offline_kinds:SIMULATED",
         "recorded": "tracemill.teachers.offline.offline_kinds:RECORDED",
+        "handwritten": "tracemill.teachers.offline.offline_kinds:HANDWRITTEN",
     },
     fits=lambda name, kind: isinstance(kind, TeacherKind) and kind.name == name,
     expected="a TeacherKind whose settings have that name as their `type`",

@@ -225,12 +225,13 @@ class Finished(NamedTuple):
         return json.loads(self.done.stdout)
 
 
+SIMULATED = ROOT / "tests" / "data" / "simulated.toml"
 PLANTED = 'Werk: "Käthe Müßig"\nVertrag Nordlicht-77'
 
 
 @pytest.fixture(scope="session")
 def demo(tracemill: Call, tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """configs/demo.toml over the examples, with a text of two lines planted in one session."""
+    """Simulated teachers over the examples, with a text of two lines planted in one session."""
     folder = tmp_path_factory.mktemp("demo")
     shutil.copytree(EXAMPLES, folder / "sessions")
     source = next((folder / "sessions" / "claude_code").glob("*almanac/*.jsonl"))
@@ -241,7 +242,7 @@ def demo(tracemill: Call, tmp_path_factory: pytest.TempPathFactory) -> Finished:
             content[0]["content"] = PLANTED
     source.write_text("\n".join(json.dumps(record) for record in records))
     flags = ("--path", folder / "sessions", "--workspace", folder / "w", "--json")
-    return Finished(folder, tracemill("run", ROOT / "configs" / "demo.toml", *flags))
+    return Finished(folder, tracemill("run", SIMULATED, *flags))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from tracemill.ingesters.registry import dialects
 from tracemill.records.version import __version__
 from tracemill.teachers.core.teacher_settings import (
     CompatibleSettings,
+    HandwrittenSettings,
     OpenRouterSettings,
     PriceSettings,
     RecordedSettings,
@@ -130,7 +131,7 @@ def _keys(model: type[BaseModel]) -> set[str]:
 def test_every_key_of_the_configuration_is_documented() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text()
     models = (RunSettings, OpenRouterSettings, CompatibleSettings, SimulatedSettings, PriceSettings)
-    models = (*models, RecordedSettings)
+    models = (*models, RecordedSettings, HandwrittenSettings)
     keys = set().union(*map(_keys, models))
     assert len(keys) > 50
     named = set(re.findall(r"[a-z0-9_]+", text))

@@ -18,8 +18,10 @@ class _Frozen(BaseModel):
 class TeacherEntry(_Frozen):
     """A teacher as the card names it.
 
-    `terms` is a sentence on the terms of its answers; `distillation` tells whether they allow training, None
-    if unknown. Manifests of earlier releases say more of a teacher, which is ignored.
+    `stand_in` says what the answers are where no model gave them: `simulated` or `written by hand`. `terms`
+    is a sentence on the terms of its answers; `distillation` tells whether they allow training, None if
+    unknown.
+    Manifests of earlier releases say more of a teacher, which is ignored.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -28,6 +30,7 @@ class TeacherEntry(_Frozen):
     model: str
     family: str
     simulated: bool = False
+    stand_in: str = ""
     terms: str = ""
     distillation: bool | None = None
 

@@ -111,6 +111,7 @@ class ReportFigures(_Frozen):
     splits: dict[str, int] = {}
     labels: LabelFigures = LabelFigures()
     simulated: Literal["none", "some", "all"]
+    stand_in: str = "simulated"
     statement: str
     funnel: tuple[FunnelStage, ...]
     verdicts: dict[str, int]

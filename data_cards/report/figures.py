@@ -37,6 +37,7 @@ def build_figures(folder: Path, manifest: Manifest, run: RunFigures | None) -> R
         splits=manifest.splits,
         labels=manifest.labels,
         simulated=manifest.simulated,
+        stand_in=next((each.stand_in for each in manifest.teachers if each.stand_in), "simulated"),
         statement=manifest.statement,
         funnel=tuple(_funnel(manifest, tally, run)),
         verdicts=dict(tally.verdicts.most_common()),

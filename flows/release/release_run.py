@@ -211,6 +211,7 @@ def release_run_teachers(settings: RunSettings) -> tuple[TeacherEntry, ...]:
             model=teacher.model,
             family=teacher.family,
             simulated=teacher.simulated,
+            stand_in=teacher.stand_in,
             distillation=training_terms(teacher)[0],
             terms=training_terms(teacher)[1],
         )

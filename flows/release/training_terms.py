@@ -10,7 +10,10 @@ _ENFORCED = (
     "asked with enforce_distillable_text: only endpoints whose author allows text distillation answer, as far"
     " as OpenRouter knows"
 )
-_SIMULATED = "no model answers: a deterministic program"
+_STAND_INS = {
+    "simulated": "no model answers: a deterministic program",
+    "written by hand": "no model answers: a person wrote the answers for an example",
+}
 _ALLOWED = {"allowed": True, "forbidden": False, "unknown": None}
 _OWN = "the licence of the model decides"
 
@@ -30,7 +33,7 @@ def require_training_terms(teachers: Iterable[BaseTeacherSettings]) -> None:
 def training_terms(teacher: BaseTeacherSettings) -> tuple[bool | None, str]:
     """Return whether training on its answers is allowed, None where that is not known, and why."""
     if teacher.simulated:
-        return None, _SIMULATED
+        return None, _STAND_INS[teacher.stand_in]
     if teacher.terms is not None:
         return _ALLOWED[teacher.terms], f'"{teacher.terms}", as the user of this release says'
     if teacher.data_policy().distillable:

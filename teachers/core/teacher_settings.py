@@ -82,6 +82,8 @@ class BaseTeacherSettings(FrozenModel):
 
     simulated: ClassVar[bool] = False
     """Whether no model answers: rows are marked, and a release of them is not published."""
+    stand_in: ClassVar[str] = ""
+    """What the answers are where `simulated`: `simulated` or `written by hand`."""
     vendor_answers: ClassVar[bool] = True
     """Whether the vendor of the model answers, or sells the answers: its terms hold for them."""
 
@@ -224,6 +226,7 @@ class SimulatedSettings(BaseTeacherSettings):
     """A deterministic stand-in that ships with the product; its rows are marked as simulated."""
 
     simulated: ClassVar[bool] = True
+    stand_in: ClassVar[str] = "simulated"
     vendor_answers: ClassVar[bool] = False
 
     type: str = "simulated"
@@ -244,6 +247,20 @@ class RecordedSettings(BaseTeacherSettings):
 
     def sends_to(self, environ: Mapping[str, str]) -> None:
         """Return None: the table is a file."""
+
+
+class HandwrittenSettings(BaseTeacherSettings):
+    """A made-up teacher whose answers a person wrote for an example; its rows are marked as simulated."""
+
+    simulated: ClassVar[bool] = True
+    stand_in: ClassVar[str] = "written by hand"
+    vendor_answers: ClassVar[bool] = False
+
+    type: str = "handwritten"
+    path: Path = Field(description="folder of answers, a YAML file a session")
+
+    def sends_to(self, environ: Mapping[str, str]) -> None:
+        """Return None: the answers are files."""
 
 
 class BudgetSettings(FrozenModel):

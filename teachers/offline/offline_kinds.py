@@ -1,7 +1,7 @@
 """Register the teacher types that send nothing."""
 
 from tracemill.teachers.core.teacher_protocol import Teacher
-from tracemill.teachers.core.teacher_settings import RecordedSettings, SimulatedSettings
+from tracemill.teachers.core.teacher_settings import HandwrittenSettings, RecordedSettings, SimulatedSettings
 from tracemill.teachers.kind import TeacherContext, TeacherKind
 
 
@@ -17,5 +17,12 @@ def _recorded(settings: RecordedSettings, context: TeacherContext) -> Teacher:
     return RecordedTeacher(settings, context.redact)
 
 
+def _handwritten(settings: HandwrittenSettings, context: TeacherContext) -> Teacher:
+    from tracemill.teachers.offline.handwritten_teacher import HandwrittenTeacher
+
+    return HandwrittenTeacher(settings, context.redact)
+
+
 SIMULATED = TeacherKind(SimulatedSettings, _simulated)
 RECORDED = TeacherKind(RecordedSettings, _recorded)
+HANDWRITTEN = TeacherKind(HandwrittenSettings, _handwritten)

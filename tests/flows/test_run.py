@@ -18,6 +18,7 @@ from datasets import load_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "sessions"
+SIMULATED = ROOT / "tests" / "data" / "simulated.toml"
 Run = Callable[..., CompletedProcess[str]]
 
 
@@ -82,7 +83,7 @@ def test_a_second_run_of_the_same_configuration_sends_nothing_and_makes_no_versi
 ) -> None:
     work = Path(shutil.copytree(demo.folder / "w", tmp_path / "w"))
     flags = ("--path", demo.folder / "sessions", "--workspace", work, "--json")
-    record = record_of(tracemill("run", ROOT / "configs" / "demo.toml", *flags))
+    record = record_of(tracemill("run", SIMULATED, *flags))
     assert record["summary"]["calls"] == 0
     assert record["summary"]["reused"] == record["summary"]["asked"] > 0
     assert record["summary"]["spent_usd"] == 0

@@ -115,7 +115,7 @@ def test_a_type_that_nobody_gives_names_those_there_are(packages: Path, ingested
     config.write_text(config.read_text().replace("'echo'", "'ekko'"))
     said = refusal_with(packages, "doctor", config)
     assert "teachers.0: there is no teacher type 'ekko'; expected openrouter, " in said
-    assert "recorded, echo (and 3 more)" in said
+    assert "recorded, handwritten (and " in said
     with pytest.raises(ConfigError, match="a teacher has no `type`; expected one of openrouter, "):
         load_settings(None, {"teachers": [{"model": "m"}]})
 
@@ -154,6 +154,7 @@ def test_every_type_has_its_own_name_in_its_settings() -> None:
         "openai_compatible",
         "simulated",
         "recorded",
+        "handwritten",
     ]
 
 
@@ -164,4 +165,6 @@ def test_a_type_is_not_that_of_other_settings() -> None:
 
 
 def _wanted(name: str) -> dict[str, str]:
-    return {"openai_compatible": {"base_url": "http://h/v1"}, "recorded": {"path": "t"}}.get(name, {})
+    wanted = {"openai_compatible": {"base_url": "http://h/v1"}}
+    wanted |= {name: {"path": "t"} for name in ("recorded", "handwritten")}
+    return wanted.get(name, {})

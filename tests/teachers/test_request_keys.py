@@ -19,6 +19,7 @@ from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import (
     BaseTeacherSettings,
     CompatibleSettings,
+    HandwrittenSettings,
     OpenRouterSettings,
     PriceSettings,
     ReasoningSettings,
@@ -92,6 +93,13 @@ TABLES: dict[type[Any], tuple[Flip, Flip, Flip]] = {
         COMMON_CHANGES | {"model": "simulated/qwen-b", "seed": 1},
         COMMON_LEAVES | {"latency_s": 1.0, "reasoning_room": 9000},
     ),
+    HandwrittenSettings: (
+        {"model": "h/careful", "path": Path("answers")},
+        {"model": "h/terse", "path": Path("others")},
+        COMMON_LEAVES
+        | {"max_tokens": 100, "temperature": 0.7, "reasoning": ReasoningSettings(effort="low")}
+        | {"reasoning_room": 9000},
+    ),
     RecordedSettings: (
         {"model": "m", "path": Path("one.jsonl")},
         {"model": "other", "path": Path("other.jsonl")},
@@ -107,6 +115,9 @@ def tables_of_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("one", "same", "other"):
         Path(f"{name}.jsonl").write_text("{}\n" if name == "other" else "\n")
+    for name, said in (("answers", "I look."), ("others", "Done.")):
+        Path(name).mkdir()
+        Path(name, "one.yaml").write_text(f"session: t\nsteps: {{0: [{{by: {{careful: {said}}}}}]}}\n")
 
 
 def key_of(settings: BaseTeacherSettings, question: Question = QUESTION, sample: int = 0) -> str:

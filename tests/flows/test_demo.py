@@ -1,0 +1,70 @@
+"""What `make demo` shows: pairs that read as preferences, of answers that say that a person wrote them."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from console_says import record_of
+from datasets import load_dataset
+
+ROOT = Path(__file__).resolve().parents[2]
+Run = Callable[..., CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def shown(tracemill: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The record of a run of configs/demo.toml."""
+    work = tmp_path_factory.mktemp("shown") / "w"
+    return record_of(tracemill("run", ROOT / "configs" / "demo.toml", "--workspace", work, "--json"))
+
+
+def test_the_demo_makes_the_pairs_that_it_was_written_for(shown: dict[str, Any]) -> None:
+    summary, release = shown["summary"], shown["release"]
+    assert summary["states"] == 69
+    assert summary["verdicts"] == {
+        "agrees_with_student": 33,
+        "pair": 22,
+        "dead_zone": 8,
+        "no_agreement": 6,
+    }
+    assert summary["failures"] == {}
+    assert release["rows"] == 31
+    kinds = Counter(release["kept"])
+    for kind in ("edit over edit", "run_test over finish", "search over read", "run_test over run_test"):
+        assert kinds[f"teachers: {kind}"] >= 3, kind
+    assert 0.05 < summary["spent_usd"] < 0.5
+
+
+def test_every_row_and_the_card_say_that_a_person_wrote_the_answers(shown: dict[str, Any]) -> None:
+    folder = Path(shown["release"]["path"])
+    rows = load_dataset(str(folder), "dpo", split="train")
+    paid = [row for row in rows if row["label_source"] == "teachers"]
+    assert len(paid) == 22
+    assert all(row["simulated"] for row in paid)
+    assert all(name.startswith("handwritten/") for row in paid for name in row["teachers"])
+    card = (folder / "README.md").read_text()
+    assert "rows rest on answers written by hand** (`simulated` is true there): no model answered" in card
+    assert "handwritten/careful (written by hand)" in card
+    assert "Some pairs rest on answers written by hand." in (folder / "report.html").read_text()
+
+
+def test_a_session_that_nobody_wrote_answers_for_has_none(tracemill: Run, tmp_path: Path) -> None:
+    """Counted as `not_recorded`, free, never another step's answer."""
+    lines = (ROOT / "examples/sessions/swe_gym/trajectories.jsonl").read_text().splitlines()
+    row = json.loads(lines[0])
+    row["instance_id"] = f"{row.get('instance_id', '')}-other"
+    row["messages"][1]["content"] += " Now."
+    other = tmp_path / "rows.jsonl"
+    other.write_text(json.dumps(row) + "\n")
+    flags = ("--path", other, "--workspace", tmp_path / "w", "--json")
+    done = tracemill("run", ROOT / "configs" / "demo.toml", *flags)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("tracemill: teachers were asked and none answered (")
+    summary = json.loads(done.stdout)["summary"]
+    assert summary["failures"] == {"not_recorded": summary["asked"]}
+    assert (summary["asked"] > 0, summary["spent_usd"]) == (True, 0)
+    assert summary["verdicts"] == {"too_few_votes": 8}
