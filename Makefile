@@ -12,7 +12,7 @@ COMPILE := $(BIN)/python -m compileall -q tracemill tracemill/*/ # links are fol
 .PHONY: help setup demo test test-all check docs bench teaching mutants clean
 
 help:
-	@echo "make demo      the whole run on the example sessions, with simulated teachers, in $(DEMO)/"
+	@echo "make demo      the whole run on the example sessions, without key and network, in $(DEMO)/"
 	@echo "make test      import contract, lint and tests"
 	@echo "make test-all  the same and the long tests: many kills, many processes, PostgreSQL where it is installed"
 	@echo "make check     lint, format, types, import contract"
@@ -70,7 +70,10 @@ setup: $(VENV)/.dev-ready
 demo: $(VENV)/.run-ready
 	@rm -rf $(DEMO)
 	$(BIN)/tracemill run configs/demo.toml --workspace $(DEMO)
+	@echo
 	@$(BIN)/python examples/open_release.py $(DEMO)/releases/demo
+	@echo
+	@echo "Your own sessions, nothing is sent:  $(BIN)/tracemill run --claude-code ~/.claude/projects"
 
 test: $(VENV)/.dev-ready
 	$(BIN)/ruff check .

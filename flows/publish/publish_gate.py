@@ -7,6 +7,7 @@ from pathlib import Path
 from tracemill.data_cards.model.manifest import GateEntry
 from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.runtime.progress import show_step
 from tracemill.privacy.core.placeholder_keys import workspace_key
 from tracemill.privacy.publish_gate.gate import PublishGate
 from tracemill.privacy.publish_gate.scan_paths import Scanner
@@ -37,6 +38,7 @@ def judge_with_workspace_gate(gate: PublishGate, said: list[str]) -> Callable[[P
     """Return the gate for `write_release`; `said` gets its lines for the closing table."""
 
     def judge(folder: Path) -> GateEntry:
+        show_step("check for private text")
         passed = gate.judge(folder)
         said[:] = passed.lines()
         return GateEntry(

@@ -27,6 +27,7 @@ from tracemill.flows.run_state.run_records import write_manifest
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.flows.run_state.stale_labels import count_stale_labels
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
+from tracemill.flows.runtime.progress import show_step
 from tracemill.normalize.normalizer import DJNormalizer
 from tracemill.records.storage.workspace import Workspace
 
@@ -110,6 +111,7 @@ def release_pairs(
     gate.check()
     reduced, labels, split = split_release(work, settings, normalizer, reredactor)
     raise_if_interrupted()
+    show_step("write tables")
     fitting = make_fitting(settings)
     making = _Making(work, settings, reredactor, run_id, summary, reduced, labels, split, fitting)
     kept = reduced.normalized.kept

@@ -13,6 +13,7 @@ from tracemill.flows.release.assign_splits import (
 from tracemill.flows.release.label_rows import ReleaseLabels, load_labels
 from tracemill.flows.release.load_pairs import LoadedPairs, load_reduced_pairs
 from tracemill.flows.release.split_store import SplitState
+from tracemill.flows.runtime.progress import show_step
 from tracemill.normalize.contamination import load_benchmarks
 from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
 from tracemill.records.storage.workspace import Workspace
@@ -29,9 +30,12 @@ def split_release(
     release = settings.release
     grown = SplitState.of(work, release.name)
     grown = grown.rebuilt() if release.rebuild else grown
+    show_step("normalise pairs")
     reduced = load_reduced_pairs(work, settings.pairs, normalizer, reredactor, grown.holds)
     shares = {"validation": release.validation, "test": release.test}
+    show_step("normalise labels")
     labels = load_labels(work, reduced.pairs, reredactor, settings, normalizer)
+    show_step("split sessions")
     kept = reduced.normalized.kept
     split = split_sessions(work, grown, kept, shares, benchmarks.overlap, labels.kept)
     reduced = replace(reduced, normalized=_with_side(reduced.normalized, split))

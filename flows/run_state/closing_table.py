@@ -186,7 +186,7 @@ def _release_text(release: ReleaseOutcome) -> str:
 
 
 def print_closing(console: "Console", rows: list[tuple[str, str]], title: str) -> None:
-    """Print the closing table, or plain text where there is no terminal."""
+    """Print the closing table; where there is no terminal, without blanks at the ends of lines."""
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
@@ -196,4 +196,10 @@ def print_closing(console: "Console", rows: list[tuple[str, str]], title: str) -
     table.add_column(overflow="fold")
     for what, figures in rows:
         table.add_row(Text(printable(what)), Text(printable_lines(figures)))
-    console.print(table)
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    lines = (line.rstrip() for line in captured.get().splitlines())
+    console.file.write("".join(f"{line}\n" for line in lines))

@@ -42,6 +42,11 @@ class ProgressMeter:
         self._waits.clear()
         self._show()
 
+    def name_step(self, text: str) -> None:
+        """Change what the stage is called, while its count goes on."""
+        self.stage = text
+        self._show()
+
     def expect(self, fewer: int) -> None:
         """Lower the expected total."""
         self.total -= fewer
@@ -130,6 +135,31 @@ class ProgressMeter:
             teller.join()
 
 
+_hidden = False
+
+
+def hide_progress() -> None:
+    """Show no progress on stderr from now on."""
+    global _hidden
+    _hidden = True
+
+
+def say_start(what: str) -> None:
+    """Say on a terminal what is done while there is nothing to count yet."""
+    if not _hidden and sys.stderr.isatty():
+        sys.stderr.write(f"{what} ...\n")
+        sys.stderr.flush()
+
+
+_meters: list[ProgressMeter] = []
+
+
+def show_step(text: str) -> None:
+    """Say on the meters that are shown now which part of a stage has begun."""
+    for meter in _meters:
+        meter.name_step(text)
+
+
 _observers: list[Callable[[ProgressMeter], None]] = []
 
 
@@ -151,9 +181,12 @@ def progress_meter(cap_usd: float | None, every_s: float = QUIET_S) -> Iterator[
     """
     made = ProgressMeter(cap_usd)
     with ExitStack() as shown:
-        shown.enter_context(made.live() if sys.stderr.isatty() else made.tells(_write_line, every_s))
+        if not _hidden:
+            shown.enter_context(made.live() if sys.stderr.isatty() else made.tells(_write_line, every_s))
         for observer in _observers:
             shown.enter_context(made.tells(observer, OBSERVED_S))
+        _meters.append(made)
+        shown.callback(_meters.remove, made)
         yield made
 
 

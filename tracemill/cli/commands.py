@@ -3,9 +3,12 @@
 import json
 import logging
 import os
+import shlex
+import shutil
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from tracemill.flows.record_table import record_rows
 from tracemill.flows.run_state.closing_table import closing_table_rows, count_lines, print_closing
@@ -14,17 +17,19 @@ from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.run_state.stale_labels import stale_labels_text
 from tracemill.flows.runtime.orphan_servers import end_leftover_servers, tag_possible_orphan_servers
+from tracemill.flows.runtime.progress import hide_progress, say_start
+from tracemill.flows.short_table import closing_lines, short_rows
 from tracemill.records.errors import ConfigError
 from tracemill.records.printable import printable
 from tracemill.records.storage.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from tracemill.flows.config.run_settings import RunSettings
     from tracemill.flows.ingest.ingest_order import IngestOrder
 
+Verbosity = Literal["quiet", "normal", "verbose"]
 _INGEST_ROWS = {
     "states": "steps",
     "left_out": "skipped sessions",
@@ -49,6 +54,30 @@ def say(rows: list[tuple[str, str]], title: str, record: dict[str, Any], as_json
     print_closing(Console(width=width, highlight=False), rows, title)
 
 
+def say_run(record: dict[str, Any], settings: "RunSettings", as_json: bool, verbosity: Verbosity) -> None:
+    """Print the end of a run: its table, where the release lies and what comes next.
+
+    With `-q` that is the path of the release alone, with `-v` the table has every figure.
+    """
+    if verbosity == "quiet" and not as_json:
+        if (release := record["release"]) and release["path"] is not None:
+            sys.stdout.write(f"{release['path']}\n")
+        return
+    rows = record_rows(record) if verbosity == "verbose" else short_rows(record)
+    say(rows, f"tracemill run {record['run_id']}", record, as_json)
+    if not as_json:
+        lines = closing_lines(record, settings.workspace, program_name())
+        sys.stdout.write("".join(f"{printable(line)}\n" for line in lines))
+
+
+def program_name() -> str:
+    """Return what calls this program: `tracemill`, or the path it was called by where PATH has it not."""
+    called = sys.argv[0]
+    if Path(called).name != "tracemill" or shutil.which("tracemill") is not None:
+        return "tracemill"
+    return shlex.quote(called)
+
+
 def quiet_prefect() -> None:
     """Turn Prefect's telemetry and logs off before it is imported, unless the user has set them."""
     keep_prefect_to_itself()
@@ -68,15 +97,25 @@ def keep_prefect_to_itself() -> None:
         os.environ[name] = ",".join([*given, "127.0.0.1", "localhost"])
 
 
-def run_command(settings: "RunSettings", as_json: bool, yes: bool = False, fresh: bool = False) -> None:
+def run_command(
+    settings: "RunSettings",
+    as_json: bool,
+    yes: bool = False,
+    fresh: bool = False,
+    verbosity: Verbosity = "normal",
+) -> None:
     """Run `tracemill run`: every stage, as a Prefect flow in this process.
 
     `yes` skips the confirmation, `fresh` resumes no unfinished run. Raises KeyboardInterrupt where it was
     interrupted, whatever the flow engine made of that: a Ctrl-C reaches its server too.
     """
+    if verbosity == "quiet":
+        hide_progress()
+    say_start("checking the configuration")
     from tracemill.flows.preflight import run_preflight
 
     ready = run_preflight(settings)
+    say_start("starting the run")
     end_leftover_servers()
     tag_possible_orphan_servers()
     quiet_prefect()
@@ -88,8 +127,7 @@ def run_command(settings: "RunSettings", as_json: bool, yes: bool = False, fresh
         if was_interrupted(error):
             raise KeyboardInterrupt from None
         raise
-    rows = record_rows(record)
-    say(rows, f"tracemill run {record['run_id']}", record, as_json)
+    say_run(record, settings, as_json, verbosity)
     _require_an_answer(settings, Summary.from_json(record["summary"]))
     _require_a_checkpoint(record)
     _require_room(record)

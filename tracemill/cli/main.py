@@ -37,6 +37,7 @@ from tracemill.cli.options import (
     Preset,
     PrivacyConfig,
     Project,
+    Quiet,
     Rebuild,
     Reredact,
     Sample,
@@ -44,6 +45,7 @@ from tracemill.cli.options import (
     Since,
     SweGym,
     Until,
+    Verbose,
     WorkspaceOption,
     Yes,
 )
@@ -114,6 +116,8 @@ def run(
     rebuild: Rebuild = False,
     allow_finding: AllowFinding = None,
     yes: Yes = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
     json: Json = False,
 ) -> None:
     """Read sessions, ask teachers, make pairs and write a release.
@@ -129,7 +133,8 @@ def run(
     sources = {key: [str(p) for p in value] for key, value in by_source.items() if value}
     if sources := sources | source_overrides(path, hub, form, min_age):
         over["sources"] = sources
-    run_command(load_settings(config, release_overrides(over, allow_finding, rebuild)), json, yes, fresh)
+    settings = load_settings(config, release_overrides(over, allow_finding, rebuild))
+    run_command(settings, json, yes, fresh, "quiet" if quiet else "verbose" if verbose else "normal")
 
 
 @app.command()

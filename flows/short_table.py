@@ -1,0 +1,178 @@
+"""Build what a run prints at its end: a short table in plain words, and what to do next.
+
+What was made comes first, then what it was made of, what it cost, and what is missing and why. All figures
+are in `record_table.record_rows`.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tracemill.flows.record_table import record_rows
+from tracemill.flows.run_state.closing_table import count_lines
+from tracemill.flows.run_state.closing_words import count_deciding, in_plain_words
+from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
+
+MOST_LINES = 25
+"""Lines of the table, its title among them, where nothing went wrong."""
+_MOST_REASONS = 4
+_KINDS = {
+    "teachers": "teachers preferred another action",
+    "hindsight": "self-repairs: a failed action, and what fixed it",
+    "user": "edits that the user rejected",
+    "revised_edit": "edits that were revised after a failed check",
+    "repeated_read": "repeated reads",
+    "siblings": "runs of one task: one solved it, one did not",
+    "judge": "disputes that the judge settled",
+    "verified": "disputes that execution settled",
+}
+"""What a label source is called in the table."""
+_WHERE_NEEDED = (
+    "selection",
+    "skipped sessions",
+    "failed calls",
+    "label warnings",
+    "stale answers",
+    "stopped",
+)
+_DISPUTED = {"too_few_votes", "one_family"}
+
+
+def short_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the short table of a run's record as (name, figures), empty rows left out."""
+    summary = Summary.from_json(record["summary"])
+    release = ReleaseOutcome(**record["release"]) if record["release"] else None
+    full = dict(record_rows(record))
+    needed = {name: full.get(name, "") for name in _WHERE_NEEDED}
+    if needed["failed calls"] == "none":
+        needed["failed calls"] = ""
+    rows = [
+        *(_made(summary, release) if release else ()),
+        *((name, full.get(name, "")) for name in ("hub", "training", "decision")),
+        ("what to change", what_to_change(record)),
+        ("read", f"{summary.states:,} steps in {summary.traces:,} sessions of {summary.files:,} files"),
+        ("asked", _asked(summary, record["teachers"])),
+        ("cost", full["spent / cap"].replace(" / ", " of at most ", 1)),
+        ("no pair", _no_pair(summary)),
+        ("dropped", count_lines(release.dropped, _MOST_REASONS) if release else ""),
+        ("redacted", _first_lines(full["redacted"])),
+        ("privacy check", release.gate if release else ""),
+        ("warnings", _counted(summary.flags + summary.skipped + summary.unread + summary.unknown)),
+        *needed.items(),
+    ]
+    return [(name, text) for name, text in rows if text]
+
+
+def closing_lines(record: dict[str, Any], workspace: Path, program: str = "tracemill") -> list[str]:
+    """Return the lines below the table: where the release lies, how it is loaded, and the next command.
+
+    `program` is what the next command begins with.
+    """
+    release = ReleaseOutcome(**record["release"]) if record["release"] else None
+    lines: list[str] = []
+    if release is not None and release.path is not None:
+        config = "dpo" if release.rows else next(iter(release.labels), "dpo")
+        lines += [f"dataset  {release.path}", f"         load_dataset({release.path!r}, {config!r})"]
+        if (report := Path(release.path) / "report.html").is_file():
+            lines.append(f"report   {report}")
+    return [*lines, f"next     {program} {_next(record, workspace, release)}"]
+
+
+def _next(record: dict[str, Any], workspace: Path, release: ReleaseOutcome | None) -> str:
+    place = shlex.quote(str(workspace))
+    if not record["teachers"] and record["summary"]["states"]:
+        return f"estimate --preset open --max-usd 10 -w {place}"
+    made = release is not None and release.rows
+    return f"status -w {place} --pairs 3" if made else f"status -w {place}"
+
+
+def _made(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str]]:
+    if release.path is None:
+        return [("made", f"no release: {release.note or 'no pair was found'}")]
+    labels = sum(release.labels.values())
+    said = f"{release.rows:,} {'pair' if release.rows == 1 else 'pairs'}"
+    said += f" and {labels:,} labelled actions" if labels else ""
+    new = (
+        f"version {release.version}" if release.created else f"nothing new: version {release.version} stands"
+    )
+    sources: Counter[str] = Counter()
+    for kind, count in release.kept.items():
+        source = kind.partition(":")[0]
+        sources[_KINDS.get(source, source)] += count
+    lines = [f"{said}, {new}", count_lines(dict(sources)), release.note]
+    if len(release.splits) > 1:
+        lines.insert(1, ", ".join(f"{count:,} {name}" for name, count in release.splits.items()))
+    rows = [("made", "\n".join(filter(None, lines)))]
+    if release.kept:
+        either, _ = count_deciding(release.kept)
+        rows.append(("decisive pairs", f"{either:,} of them: a side edits, runs tests or finishes"))
+    return rows
+
+
+def _asked(summary: Summary, teachers: list[str]) -> str:
+    if not teachers:
+        return "nobody: nothing was sent"
+    left = sum(summary.not_asked.values())
+    cached = f", {summary.reused:,} of them answered before" if summary.reused else ""
+    said = f"{summary.asked:,} questions to {len(teachers)} teachers{cached}"
+    return f"{said}; {left:,} were not needed" if left else said
+
+
+def _no_pair(summary: Summary) -> str:
+    reasons = Counter(in_plain_words({k: n for k, n in summary.verdicts.items() if k != "pair"}))
+    if repairs := sum(summary.hindsight_skips.values()):
+        reasons["failed actions without a fix to learn from"] += repairs
+    return count_lines(dict(reasons), _MOST_REASONS)
+
+
+def _counted(flags: Counter[str]) -> str:
+    return f"{flags.total():,} on the files that were read (-v lists them)" if flags else ""
+
+
+def _first_lines(text: str) -> str:
+    lines = text.splitlines()
+    more = [f"{len(lines) - _MOST_REASONS} more kinds (-v lists them)"] if len(lines) > _MOST_REASONS else []
+    return "\n".join([*lines[:_MOST_REASONS], *more])
+
+
+def what_to_change(record: dict[str, Any]) -> str:
+    """Return which option or setting gives rows where a run gave none; "" where it gave some."""
+    release = record["release"]
+    if release is None or release["path"] is not None:
+        return ""
+    summary = Summary.from_json(record["summary"])
+    if not summary.states:
+        return _no_session(summary.left_out)
+    if summary.pairs or release["siblings"]:
+        return ""  # the reason above names the operator and its setting
+    if not record["teachers"]:
+        return (
+            "no failed action was fixed, and nobody was asked: `--preset open --max-usd 10` asks teachers,"
+            " as do `[[teachers]]` in a configuration"
+        )
+    if sum(summary.failures.values()) >= summary.asked:
+        return "no teacher answered: `tracemill doctor --live` tries each of them once"
+    return _no_agreement(summary.verdicts)
+
+
+def _no_session(left_out: Mapping[str, int]) -> str:
+    if left_out:
+        return (
+            "every session was left out: see `skipped sessions`; `--min-age 0` takes those that were just"
+            " written to, `--project`, `--since` and `--until` choose"
+        )
+    return "no session was found: give a folder of sessions, such as `--claude-code ~/.claude/projects`"
+
+
+def _no_agreement(verdicts: Mapping[str, int]) -> str:
+    most = max(verdicts, key=lambda name: verdicts[name], default="")
+    if most in _DISPUTED:
+        return (
+            "too few votes: lower `threshold` or `min_families` of `[agreement]`, or add a teacher of"
+            " another model family"
+        )
+    if most == "agrees_with_student":
+        return "the teachers mostly do what the agent did: read sessions of a weaker agent, or more of them"
+    return "the teachers rarely agree: add a teacher, or a `judge` that settles disputes"

@@ -1,0 +1,148 @@
+"""The end of a run: 25 lines at most in plain words, what comes next, what to change where nothing came."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from datasets import load_dataset
+
+from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
+from tracemill.flows.runtime.progress import progress_meter, show_step
+from tracemill.flows.short_table import MOST_LINES, closing_lines, short_rows, what_to_change
+
+ROOT = Path(__file__).resolve().parents[2]
+SESSIONS = ROOT / "examples" / "sessions" / "claude_code"
+Run = Callable[..., CompletedProcess[str]]
+NONE = ReleaseOutcome(None, None, 0, False, {}, {}, "no pair was found")
+
+
+def record_with(summary: Summary, release: ReleaseOutcome | None, teachers: int = 0) -> dict[str, Any]:
+    names = [f"t{number}" for number in range(teachers)]
+    made = asdict(release) if release else None
+    return {
+        "summary": summary.to_json(),
+        "release": made,
+        "teachers": names,
+        "cap_usd": 1.0 if teachers else None,
+    }
+
+
+def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
+    summary = Summary(
+        files=5,
+        traces=7,
+        states=69,
+        asked=222,
+        not_asked=Counter({"student family": 54}),
+        calls=222,
+        spent_usd=0.1275,
+        verdicts=Counter({"pair": 22, "agrees_with_student": 33, "dead_zone": 8}),
+        hindsight_skips=Counter({"x": 8, "y": 4}),
+        flags=Counter({"rewind": 5}),
+        redactions=Counter({f"KIND_{number}": 9 - number for number in range(6)}),
+    )
+    kept = {"teachers: edit over edit": 20, "teachers: read over list": 2, "hindsight: read over edit": 9}
+    dropped = {"document_deduplicator(preference): repeats an earlier row": 1}
+    release = ReleaseOutcome(
+        "w/releases/demo/1", "1", 31, True, dropped, kept, gate="1,505 texts scanned, nothing found"
+    )
+    rows = short_rows(record_with(summary, release, teachers=4))
+    assert [name for name, _ in rows] == [
+        *("made", "decisive pairs", "read", "asked", "cost", "no pair", "dropped", "redacted"),
+        *("privacy check", "warnings"),
+    ]
+    told = dict(rows)
+    assert told["made"].splitlines() == [
+        "31 pairs, version 1",
+        "     22  teachers preferred another action",
+        "      9  self-repairs: a failed action, and what fixed it",
+    ]
+    assert told["decisive pairs"] == "29 of them: a side edits, runs tests or finishes"
+    assert told["read"] == "69 steps in 7 sessions of 5 files"
+    assert told["asked"] == "222 questions to 4 teachers; 54 were not needed"
+    assert told["cost"] == "$0.1275 of at most $1.0000"
+    assert told["no pair"].splitlines() == [
+        "     33  teachers agree with the agent",
+        "     12  failed actions without a fix to learn from",
+        "      8  too close to call",
+    ]
+    assert told["redacted"].splitlines()[-1] == "2 more kinds (-v lists them)"
+    assert told["warnings"] == "5 on the files that were read (-v lists them)"
+
+
+EVERYTHING_LEFT_OUT = Summary(left_out=Counter({"not selected: too early": 3}))
+READ = Summary(files=1, traces=1, states=9)
+
+
+@pytest.mark.parametrize(
+    ("summary", "teachers", "said"),
+    [
+        (Summary(), 0, "give a folder of sessions, such as `--claude-code ~/.claude/projects`"),
+        (EVERYTHING_LEFT_OUT, 0, "`--min-age 0` takes those that were just written to"),
+        (READ, 0, "`--preset open --max-usd 10` asks teachers"),
+        (READ + Summary(asked=4, failures=Counter({"timeout": 4})), 2, "`tracemill doctor --live` tries"),
+        (
+            READ + Summary(asked=4, verdicts=Counter({"too_few_votes": 4})),
+            2,
+            "lower `threshold` or `min_families`",
+        ),
+        (READ + Summary(asked=4, verdicts=Counter({"no_agreement": 4})), 2, "add a teacher, or a `judge`"),
+        (READ + Summary(asked=4, verdicts=Counter({"agrees_with_student": 4})), 2, "of a weaker agent"),
+        (READ + Summary(pairs=Counter({"hindsight: read over edit": 2})), 0, ""),
+    ],
+)
+def test_a_run_without_rows_says_what_to_change(summary: Summary, teachers: int, said: str) -> None:
+    record = record_with(summary, NONE, teachers)
+    change = what_to_change(record)
+    assert said in change
+    assert bool(said) == bool(change)
+    assert dict(short_rows(record))["made"] == "no release: no pair was found"
+    assert what_to_change(record_with(summary, ReleaseOutcome("p", "1", 1, True, {}, {}), teachers)) == ""
+
+
+def test_the_next_command_depends_on_what_there_is() -> None:
+    without = closing_lines(record_with(READ, NONE), Path("my work"))
+    assert without == ["next     tracemill estimate --preset open --max-usd 10 -w 'my work'"]
+    asked = closing_lines(record_with(READ, NONE, 2), Path("w"))
+    assert asked == ["next     tracemill status -w w"]
+    labels = ReleaseOutcome("r/1", "1", 0, True, {}, {}, labels={"solved": 4})
+    assert (
+        closing_lines(record_with(READ, labels, 2), Path("w"))[1] == "         load_dataset('r/1', 'solved')"
+    )
+
+
+def test_steps_of_a_stage_are_named_while_it_goes_on() -> None:
+    with progress_meter(None) as meter:
+        meter.begin("normalise and release", 1)
+        show_step("check for private text")
+        assert meter.line() == "check for private text 0/1"
+    show_step("nobody is shown this")
+    assert meter.stage == "check for private text"
+
+
+def test_a_run_ends_in_few_lines_that_can_be_used(tracemill: Run, tmp_path: Path) -> None:
+    """`-v` has every figure, `-q` the path of the release alone; no control characters without a terminal."""
+    flags = ("run", "--claude-code", SESSIONS, "--min-age", 0, "-w", tmp_path / "w")
+    done = tracemill(*flags)
+    assert done.returncode == 0
+    assert all(re.fullmatch(r"[a-z ]+ \d+/\d+", line) for line in done.stderr.splitlines())
+    table, _, below = done.stdout.partition("\ndataset  ")
+    assert len(table.splitlines()) <= MOST_LINES
+    assert not re.search(r"[^\n -~]| $", done.stdout, re.MULTILINE)
+    path, load, report, following = below.splitlines()
+    assert load.strip() == f"load_dataset({path!r}, 'dpo')"
+    assert len(load_dataset(path, "dpo", split="train")) > 0
+    assert Path(report.removeprefix("report   ")).is_file()
+    assert following == f"next     tracemill estimate --preset open --max-usd 10 -w {tmp_path / 'w'}"
+    quiet = tracemill(*flags, "-q")
+    assert (quiet.stdout, quiet.stderr) == (f"{path}\n", "")
+    verbose = tracemill(*flags, "-v").stdout
+    assert "nothing new" not in verbose
+    for name in ("skipped records", "self-repairs not used", "pairs made"):
+        assert f"  {name} " in verbose
+        assert f"  {name} " not in done.stdout
