@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -148,6 +149,22 @@ def _anchors(page: Path) -> set[str]:
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_fits_its_page_and_its_commands_are_there() -> None:
+    assert len(README.splitlines()) <= 150
+    lines = re.findall(r"^\.venv/bin/tracemill (.*)$", README, re.MULTILINE)
+    assert len(lines) >= 7
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        name = next(name for name in (" ".join(words[:2]), words[0]) if name in COMMANDS)
+        assert {word for word in words if word.startswith("--")} <= _options(COMMANDS[name]), line
+    targets = re.findall(r"^make (\w+)", README, re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text()
+    assert [name for name in (*targets, "demo", "teaching") if f"\n{name}:" not in makefile] == []
 
 
 def test_links_between_documents_lead_somewhere() -> None:

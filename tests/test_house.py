@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -87,9 +88,13 @@ def test_a_public_class_name_exists_once() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
-def test_the_readme_names_every_folder_of_the_house() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert [name for name in (*PACKAGES, "tracemill") if f"`{name}/`" not in readme] == []
+def test_the_architecture_page_says_what_every_folder_is() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    folders = {line.partition("/")[0] for line in tracked.splitlines() if "/" in line}
+    told = {*PACKAGES, *re.findall(r"`(\w+)/`", page)}
+    assert sorted(folder for folder in folders if not folder.startswith(".") and folder not in told) == []
+    assert [name for name in PACKAGES if f"| `{name}` |" not in page] == []
 
 
 STARTS = """

@@ -1,6 +1,9 @@
 """What `make demo` shows: pairs that read as preferences, of answers that say that a person wrote them."""
 
 import json
+import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -8,18 +11,71 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from console_says import record_of
 from datasets import load_dataset
+
+from tracemill.teachers.core.teacher_settings import HandwrittenSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., CompletedProcess[str]]
 
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+VARIES = (
+    (r"tracemill run \S+", "tracemill run ID"),
+    (r"\d{4}\.\d\d\.\d\d", "DATE"),
+    (r"\$0\.1\d{3} of", "$COST of"),
+    (r"privacy check .*", "privacy check"),
+)
+"""What differs between two runs of the demo, and what stands for it."""
+
+
 @pytest.fixture(scope="module")
-def shown(tracemill: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The record of a run of configs/demo.toml."""
-    work = tmp_path_factory.mktemp("shown") / "w"
-    return record_of(tracemill("run", ROOT / "configs" / "demo.toml", "--workspace", work, "--json"))
+def said(tracemill: Run, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """What a run of configs/demo.toml printed, and its workspace."""
+    work = tmp_path_factory.mktemp("shown") / "demo-workspace"
+    done = tracemill("run", ROOT / "configs" / "demo.toml", "--workspace", work)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout, work
+
+
+@pytest.fixture(scope="module")
+def shown(said: tuple[str, Path]) -> dict[str, Any]:
+    """The record of that run."""
+    [record] = said[1].glob("runs/*/harvest.json")
+    return json.loads(record.read_text())
+
+
+def plain(text: str, work: str = "demo-workspace") -> list[str]:
+    """The lines of an output, without what differs between runs."""
+    text = text.replace(work, "demo-workspace")
+    for pattern, word in VARIES:
+        text = re.sub(pattern, word, text)
+    return [line for line in text.splitlines() if line]
+
+
+def test_the_readme_shows_the_demo_as_it_is(said: tuple[str, Path]) -> None:
+    printed, work = said
+    [block] = re.findall(r"```\n\$ make demo\n(.*?)```", README, re.DOTALL)
+    assert plain(block) == plain(printed, str(work))
+    command = [sys.executable, ROOT / "examples" / "open_release.py", work / "releases" / "demo"]
+    pair = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    [block] = re.findall(r"```\n(load_dataset.*?)```", README, re.DOTALL)
+    assert plain(block) == plain(pair, str(work))
+
+
+def test_the_python_of_the_readme_makes_pairs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    [code] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len([line for line in code.splitlines() if line]) <= 5
+    names = ("careful", "terse", "hasty", "thorough")
+    path = ROOT / "examples" / "teachers"
+    made_up = [HandwrittenSettings(model=f"h/{name}", family=name, path=path) for name in names]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tracemill.DEFAULT_TEACHERS", made_up)
+    session = next((ROOT / "examples" / "sessions" / "claude_code").glob("*almanac/*.jsonl"))
+    (tmp_path / "session.jsonl").write_bytes(session.read_bytes())
+    found: dict[str, Any] = {}
+    exec(code, found)
+    assert [pair.label_source for pair in found["pairs"]] == ["teachers"] * 5
 
 
 def test_the_demo_makes_the_pairs_that_it_was_written_for(shown: dict[str, Any]) -> None:
