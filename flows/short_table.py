@@ -54,7 +54,7 @@ def short_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("what to change", what_to_change(record)),
         ("read", f"{summary.states:,} steps in {summary.traces:,} sessions of {summary.files:,} files"),
         ("asked", _asked(summary, record["teachers"])),
-        ("cost", full["spent / cap"].replace(" / ", " of at most ", 1)),
+        ("cost", full["spent / cap"].replace(" / ", " of at most ", 1) if record["teachers"] else "nothing"),
         ("no pair", _no_pair(summary)),
         ("dropped", count_lines(release.dropped, _MOST_REASONS) if release else ""),
         ("redacted", _first_lines(full["redacted"])),

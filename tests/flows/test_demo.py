@@ -97,7 +97,7 @@ def test_the_demo_makes_the_pairs_that_it_was_written_for(shown: dict[str, Any])
 
 def test_every_row_and_the_card_say_that_a_person_wrote_the_answers(shown: dict[str, Any]) -> None:
     folder = Path(shown["release"]["path"])
-    rows = load_dataset(str(folder), "dpo", split="train")
+    rows: Any = load_dataset(str(folder), "dpo", split="train")
     paid = [row for row in rows if row["label_source"] == "teachers"]
     assert len(paid) == 22
     assert all(row["simulated"] for row in paid)

@@ -146,3 +146,17 @@ def test_a_run_ends_in_few_lines_that_can_be_used(tracemill: Run, tmp_path: Path
     for name in ("skipped records", "self-repairs not used", "pairs made"):
         assert f"  {name} " in verbose
         assert f"  {name} " not in done.stdout
+
+
+def test_a_home_that_prefect_cannot_use_is_one_line(
+    tracemill: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    home = tmp_path / "file" / "home"
+    monkeypatch.setenv("PREFECT_HOME", str(home))
+    done = tracemill("run", "--claude-code", SESSIONS, "--min-age", 0, "-w", tmp_path / "w")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"tracemill: {home} cannot be used (Not a directory); expected a folder for Prefect's own records; "
+        "name one in PREFECT_HOME\n"
+    )

@@ -57,6 +57,7 @@ def test_an_answer_is_found_by_its_step_and_costs_what_its_prices_say(tmp_path: 
     assert (reply.action.text, reply.simulated, reply.provider) == ("I look.", True, "handwritten")
     usage = reply.usage
     assert result.cost_nanousd == 1_000 * usage.prompt_tokens + 10_000 * usage.completion_tokens > 0
+    assert result.cost_nanousd is not None
     assert result.cost_nanousd <= teacher.bound_nanousd(question(1))
     shown = replace(question(1), messages=(Message("user", "Mend <it>."),), prompt_id="q")
     assert asyncio.run(teacher.ask(shown, 0)).reply.action == reply.action

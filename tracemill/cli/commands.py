@@ -88,6 +88,21 @@ def quiet_prefect() -> None:
         logging.getLogger(worker).setLevel(logging.CRITICAL)
 
 
+def require_prefect_home() -> None:
+    """Make the folder of Prefect's own records. Raises ConfigError where it cannot be written."""
+    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        if os.access(home, os.W_OK):
+            return
+        why = "not writable"
+    except OSError as error:
+        why = str(error.strerror)
+    raise ConfigError(
+        f"{home} cannot be used ({why})", "a folder for Prefect's own records", "name one in PREFECT_HOME"
+    )
+
+
 def keep_prefect_to_itself() -> None:
     """Turn Prefect's telemetry off before it is imported, and reach its server past any proxy."""
     os.environ.setdefault("DO_NOT_TRACK", "1")
@@ -115,6 +130,7 @@ def run_command(
     from tracemill.flows.preflight import run_preflight
 
     ready = run_preflight(settings)
+    require_prefect_home()
     say_start("starting the run")
     end_leftover_servers()
     tag_possible_orphan_servers()
