@@ -18,7 +18,7 @@ def main() -> None:
     """Load config `dpo` of the newest version and print its size and one pair."""
     disable_progress_bars()
     folder = sorted(path for path in Path(sys.argv[1]).iterdir() if (path / "README.md").exists())[-1]
-    rows = load_dataset(str(folder), "dpo", split="train")
+    rows: Any = load_dataset(str(folder), "dpo", split="train")
     row = max(rows, key=how_telling)
     request = next(message["content"] for message in row["prompt"] if message["role"] == "user")
     print(f"load_dataset({str(folder)!r}, 'dpo', split='train'): {len(rows)} rows, such as\n")
