@@ -148,13 +148,11 @@ def test_a_run_ends_in_few_lines_that_can_be_used(tracemill: Run, tmp_path: Path
         assert f"  {name} " not in done.stdout
 
 
-def test_a_home_that_prefect_cannot_use_is_one_line(
-    tracemill: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_that_prefect_cannot_use_is_one_line(tracemill: Run, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     home = tmp_path / "file" / "home"
-    monkeypatch.setenv("PREFECT_HOME", str(home))
-    done = tracemill("run", "--claude-code", SESSIONS, "--min-age", 0, "-w", tmp_path / "w")
+    flags = ("--claude-code", SESSIONS, "--min-age", 0, "-w", tmp_path / "w")
+    done = tracemill("run", *flags, PREFECT_HOME=str(home))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"tracemill: {home} cannot be used (Not a directory); expected a folder for Prefect's own records; "
