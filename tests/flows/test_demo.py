@@ -22,6 +22,7 @@ Run = Callable[..., CompletedProcess[str]]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 VARIES = (
     (r"tracemill run \S+", "tracemill run ID"),
+    (r"next     \S*tracemill ", "next     tracemill "),
     (r"\d{4}\.\d\d\.\d\d", "DATE"),
     (r"\$0\.1\d{3} of", "$COST of"),
     (r"privacy check .*", "privacy check"),
