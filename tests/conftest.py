@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 import hub_stub
 import lone_network
 import orchard
+import package_index
 import postgres_server
 import pytest
 from console_says import NO_BROWSER, Call
@@ -91,7 +92,8 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What was not run for want of something on this machine is said in words: it proves nothing."""
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    for reason in (postgres_server.ABSENT, NO_BROWSER, lone_network.ABSENT, orchard.ABSENT):
+    absent = (postgres_server.ABSENT, NO_BROWSER, lone_network.ABSENT, orchard.ABSENT, package_index.ABSENT)
+    for reason in absent:
         if count := sum(reason in said for said in skipped):
             terminalreporter.write_line(f"NOT RUN: {count} tests; {reason}", red=True, bold=True)
 

@@ -13,10 +13,15 @@ from tracemill.environments.verdict.judge import Verdict
 
 @dataclass(frozen=True)
 class TaskRewards:
-    """Reward with the feature deleted, and the mean over fresh runs with the original in place."""
+    """Reward with the feature deleted, and of each fresh run with the original in place."""
 
     deleted: float
-    restored: float
+    runs: tuple[float, ...]
+
+    @property
+    def restored(self) -> float:
+        """Return the mean reward with the original in place."""
+        return sum(self.runs) / len(self.runs)
 
 
 def verify_task(task: Task, sandbox: Sandbox, repeat: int = 1) -> TaskRewards:
@@ -28,7 +33,7 @@ def verify_task(task: Task, sandbox: Sandbox, repeat: int = 1) -> TaskRewards:
         with TaskWorkspace(task, sandbox) as workspace:
             workspace.change(lambda folder: shutil.copytree(task.original, folder, dirs_exist_ok=True))
             restored.append(workspace.verdict().reward)
-    return TaskRewards(deleted, sum(restored) / len(restored))
+    return TaskRewards(deleted, tuple(restored))
 
 
 def judge_candidate(

@@ -122,8 +122,10 @@ def _groups(tree: SourceTree, usable: Mapping[str, set[str]], rng: random.Random
             yield frozenset((key, *chosen))
 
 
-def delete_feature(tree: SourceTree, feature: Feature, folder: Path) -> Path:
-    """Copy the code into `folder` with the bodies of a feature's functions deleted; return the folder."""
+def delete_feature(
+    tree: SourceTree, feature: Feature, folder: Path, body: str = "raise NotImplementedError"
+) -> Path:
+    """Copy the code into `folder` with another body in a feature's functions; return the folder."""
     shutil.copytree(tree.code, folder)
     for file in feature.files:
         path = folder / file
@@ -136,6 +138,6 @@ def delete_feature(tree: SourceTree, feature: Feature, folder: Path) -> Path:
                 for other in inside
             )
             if not nested:
-                lines[function.body_line - 1 : function.last_line] = [f"{indent}raise NotImplementedError\n"]
+                lines[function.body_line - 1 : function.last_line] = [f"{indent}{body}\n"]
         path.write_text("".join(lines), encoding="utf-8")
     return folder

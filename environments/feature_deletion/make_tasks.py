@@ -1,9 +1,10 @@
-"""Make tasks of a repository, and let through what passes four gates.
+"""Make tasks of a repository, and let through what passes five gates.
 
 1. The tests pass on the original (twice).
 2. Tests fail once the feature is deleted.
 3. The rest stays functional: tests that passed still pass.
-4. The original restores reward 1, and keeps doing so in fresh sandboxes.
+4. Bodies that return nothing do not solve it.
+5. The original restores reward 1, and keeps doing so in fresh sandboxes.
 """
 
 import random
@@ -23,7 +24,7 @@ from tracemill.environments.feature_deletion.delete_features import (
 from tracemill.environments.feature_deletion.source_tree import SourceTree, read_source_tree
 from tracemill.environments.feature_deletion.task_texts import Level, task_text
 from tracemill.environments.sandbox.file_trees import remove_tree
-from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, copy_packages, make_readable
+from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.verdict.change_expectations import change_expectations
@@ -89,8 +90,7 @@ class _Bench:
     ) -> None:
         self._work, self._names = work, (*TEST_PACKAGES, *packages)
         self.tree: SourceTree = read_source_tree(repository, work / "original")
-        copy_packages(self._names, work / "packages")
-        self.bed = TestBed(sandbox, work / "packages", self.tree.roots)
+        self.bed = TestBed(sandbox, shared_packages(self._names), self.tree.roots)
         self._wrong = work / "wrong_tests"
         shutil.copytree(self.tree.tests, self._wrong)
         for file in self.tree.test_files:
@@ -134,6 +134,9 @@ class _Bench:
             return _refuse(report, "no failing test has a canary")
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
+        idle = self._run(self._idle(feature, number), self.tree.tests)
+        if all(idle.passed(test) for test in (*counted, *kept)):
+            return _refuse(report, "a body that returns nothing solves it")
         exam = self._exam(counted, kept)
         without = judge(self.bed, exam, broken, random.Random(number))
         if without.reward != 0.0 or without.forged:
@@ -142,6 +145,10 @@ class _Bench:
             if not judge(self.bed, exam, self.tree.code).solved:
                 return _refuse(report, "the original does not always restore it")
         return broken, exam
+
+    def _idle(self, feature: Feature, number: int) -> Path:
+        """Return a copy of the code in which the feature's functions return nothing."""
+        return make_readable(delete_feature(self.tree, feature, self._work / f"idle-{number}", "return None"))
 
     def _exam(self, counted: Sequence[str], kept: Sequence[str]) -> Exam:
         """Return an exam of the files that hold the counted tests, and of others while they are quick."""

@@ -15,6 +15,8 @@ LEFT_OUT = (
 )  # fmt: skip
 """What a task never holds: history, caches and second copies, from which a deleted feature could be read."""
 _TEST_FILES = ("test_*.py", "*_test.py")
+_ROOT_TEST_FILES = ("tests.py", "*_tests.py")
+"""Test files at the root of a repository alone: inside of a package, such a name may be code."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,17 @@ def read_source_tree(repository: Path, folder: Path) -> SourceTree:
         if path.is_dir() and path.name in ("test", "tests", "testing") and _has_tests(path):
             _move(path, tests / path.relative_to(code))
     found = [path for pattern in _TEST_FILES for path in code.rglob(pattern)]
+    found += [path for pattern in _ROOT_TEST_FILES for path in code.glob(pattern)]
     for path in (*found, *code.rglob("conftest.py")):
         if path.exists():
             _move(path, tests / path.relative_to(code))
-    files = sorted({path.relative_to(tests).as_posix() for each in _TEST_FILES for path in tests.rglob(each)})
+    paths = [path for pattern in _TEST_FILES for path in tests.rglob(pattern)]
+    paths += [path for pattern in _ROOT_TEST_FILES for path in tests.glob(pattern)]
+    files = sorted({path.relative_to(tests).as_posix() for path in paths})
     if not files:
-        raise EnvironmentTaskError("the repository has no test file", "files test_*.py or *_test.py")
+        raise EnvironmentTaskError(
+            "the repository has no test file", "files test_*.py or *_test.py, or tests.py at its root"
+        )
     functions = {function.key: function for function in read_functions(code)}
     if not functions:
         raise EnvironmentTaskError("the repository has no Python function outside of its tests")

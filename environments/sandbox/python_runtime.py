@@ -4,7 +4,7 @@ The folder of installed packages is not mounted, so that no second copy of a pac
 Of each package that is asked for, the files of its distribution alone are.
 """
 
-import atexit
+import compileall
 import importlib.metadata
 import re
 import shutil
@@ -21,6 +21,8 @@ PACKAGES = "/packages"
 """Where chosen packages are inside."""
 PYTHON = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
 TEST_PACKAGES = ("pytest",)
+_LOCK = threading.Lock()
+_SHARED: dict[tuple[str, ...], tempfile.TemporaryDirectory[str]] = {}
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -50,6 +52,23 @@ def make_readable(folder: Path) -> Path:
     return folder
 
 
+def shared_packages(names: Sequence[str]) -> Path:
+    """Return a folder of distributions and of what they require, made and compiled once for this process.
+
+    It is mounted read-only. Raises EnvironmentTaskError for one that is not installed here.
+    """
+    with _LOCK:
+        key = tuple(sorted(names))
+        if key not in _SHARED:
+            made = tempfile.TemporaryDirectory(prefix="tracemill-packages-")
+            folder = Path(made.name)
+            copy_packages(names, folder)
+            compileall.compile_dir(folder, quiet=2)
+            make_readable(folder)
+            _SHARED[key] = made
+        return Path(_SHARED[key].name)
+
+
 def copy_packages(names: Iterable[str], folder: Path) -> None:
     """Copy the files of distributions and of what they require into a folder.
 
@@ -64,21 +83,6 @@ def copy_packages(names: Iterable[str], folder: Path) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
     make_readable(folder)
-
-
-def shared_packages(names: Iterable[str]) -> Path:
-    """Return a folder with the files of distributions, made once in a process and mounted read-only."""
-    key = tuple(sorted({*names}))
-    with _LOCK:
-        if key not in _SHARED:
-            folder = Path(tempfile.mkdtemp(prefix="tracemill-packages-"))
-            atexit.register(shutil.rmtree, folder, ignore_errors=True)
-            copy_packages(key, folder)
-            _SHARED[key] = folder
-        return _SHARED[key]
-
-
-_LOCK, _SHARED = threading.Lock(), dict[tuple[str, ...], Path]()
 
 
 def _closure(names: Sequence[str]) -> list[importlib.metadata.Distribution]:

@@ -30,6 +30,8 @@ _EQUALITY += (
     "assertMultiLineEqual",
     "assertAlmostEqual",
     "assertIs",
+    "assert_equal",
+    "assert_equals",
 )
 _RAISING = ("raises", "assertRaises", "assertRaisesRegex")
 
@@ -132,15 +134,20 @@ def _expectations(tree: ast.AST) -> Iterator[ast.expr]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
+    local = _local_values(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
             for compare in ast.walk(node.test):
                 if isinstance(compare, ast.Compare) and isinstance(compare.ops[0], ast.Eq | ast.Is):
-                    yield from _sides([compare.left, compare.comparators[0]])
+                    yield from _sides(
+                        [local.get(each, each) for each in (compare.left, compare.comparators[0])]
+                    )
         elif isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            called = node.func
+            name = called.attr if isinstance(called, ast.Attribute) else ""
+            name = called.id if isinstance(called, ast.Name) else name
             if name in _EQUALITY and len(node.args) >= 2:
-                yield from _sides(node.args[:2])
+                yield from _sides([local.get(each, each) for each in node.args[:2]])
             elif name in _RAISING and node.args and isinstance(node.args[0], ast.Name | ast.Attribute):
                 yield node.args[0]
             elif name == "parametrize" and len(node.args) >= 2:
@@ -148,6 +155,24 @@ def _expectations(tree: ast.AST) -> Iterator[ast.expr]:
                 yield from _parameters(
                     tables.get(values.id, values) if isinstance(values, ast.Name) else values
                 )
+
+
+def _local_values(tree: ast.AST) -> dict[ast.expr, ast.expr]:
+    """Return, for each use of a local name, the value that the function gave it last above that line."""
+    found: dict[ast.expr, ast.expr] = {}
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        given: dict[str, list[ast.Assign]] = {}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                given.setdefault(node.targets[0].id, []).append(node)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                above = [each for each in given.get(node.id, ()) if each.lineno < node.lineno]
+                if above:
+                    found[node] = max(above, key=lambda each: each.lineno).value
+    return found
 
 
 def _sides(sides: Sequence[ast.expr]) -> Iterator[ast.expr]:
@@ -169,7 +194,11 @@ def _parameters(values: ast.expr) -> Iterator[ast.expr]:
 
 
 def _calls(expression: ast.expr) -> bool:
-    return any(isinstance(node, ast.Call) for node in ast.walk(expression))
+    """Return whether an expression calls anything but methods of constant texts, such as `", ".join`."""
+    calls = [node for node in ast.walk(expression) if isinstance(node, ast.Call)]
+    return not all(
+        isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant) for call in calls
+    )
 
 
 def _first_constant(expression: ast.expr) -> Iterator[ast.expr]:

@@ -200,3 +200,38 @@ def test_harbors_verifier_does_not_say_which_tests_are_right(
     ended = sandbox.run([PYTHON, "-I", "/tests/verify.py"], mounts, environment=more)
     assert (ended.code, ended.text) == (0, "")
     assert float((logs / "reward.txt").read_text()) == 0.0
+
+
+def test_a_body_that_returns_nothing_solves_no_task(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "it.py").write_text(
+        "def one(x):\n    y = x\n    z = [y]\n    z.clear()\n\n\ndef two():\n    return 2\n"
+    )
+    (source / "test_it.py").write_text(
+        "import it\n\n\ndef test_it():\n    assert it.one(1) is None\n"
+        "\n\ndef test_two():\n    assert it.two() == 2\n"
+    )
+    report = TaskReport()
+    assert [*make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), report=report)] == []
+    assert dict(report.refused) == {"a body that returns nothing solves it": 1}
+
+
+def test_a_file_of_tests_at_the_root_is_no_code(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "it").mkdir(parents=True)
+    (source / "it" / "__init__.py").write_text(
+        "def one(x):\n    y = x + 1\n    z = y + 1\n    return z\n\n\ndef two():\n    return 2\n"
+    )
+    (source / "it" / "tests.py").write_text("def is_odd(x):\n    return x % 2 == 1\n")
+    (source / "tests.py").write_text(
+        "import unittest\n\nimport it\nimport it.tests\n\n\nclass Tests(unittest.TestCase):\n"
+        "    def test_one(self):\n        expected = 3\n        self.assertEqual(it.one(1), expected)\n\n"
+        "    def test_two(self):\n        self.assertFalse(it.tests.is_odd(it.two()))\n"
+    )
+    [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), restorations=0)
+    assert sorted(path.name for path in task.repository.rglob("*.py")) == ["__init__.py", "tests.py"]
+    assert task.exam.fail_to_pass == ("tests.py::Tests::test_one",)
+    assert task.exam.pass_to_pass == ("tests.py::Tests::test_two",)
+    rewards = verify_task(task, orchard.sandbox(), repeat=2)
+    assert (rewards.deleted, rewards.runs) == (0.0, (1.0, 1.0))

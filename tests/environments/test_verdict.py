@@ -162,3 +162,20 @@ def test_expectations_change_and_nothing_else_does() -> None:
     assert len(kinds) == len([*ast.walk(ast.parse(changed))]) - 2  # an empty display holds two constants now
     assert change_expectations(SOURCE, 3) == changed != change_expectations(SOURCE, 4)
     assert change_expectations("def broken(:", 0) == "def broken(:"
+
+
+def test_expectations_that_have_a_name_of_the_function_are_changed_where_it_is_given() -> None:
+    source = (
+        "from common import assert_equal\n\nexpected = 'outside'\n\n\n"
+        "def test_one():\n    expected = 'one'\n    result = make('x')\n    assert_equal(expected, result)\n"
+        "    expected = '\\n'.join(['a', 'b'])\n    assert make('y') == expected\n"
+    )
+    changed = change_expectations(source, 0)
+    differing = [
+        (was.strip(), now.strip())
+        for was, now in zip(source.splitlines(), changed.splitlines(), strict=True)
+        if was != now
+    ]
+    assert [was for was, _ in differing] == ["expected = 'one'", "expected = '\\n'.join(['a', 'b'])"]
+    for _, now in differing:
+        compile(now, "changed", "exec")

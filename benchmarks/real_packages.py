@@ -1,0 +1,236 @@
+"""Tasks of real packages: what they give without their feature, with it, and for wrong answers.
+
+    python benchmarks/real_packages.py [--tasks N] [--restorations N] [--at-once N] [NAME==VERSION ...]
+
+Source distributions are fetched from the package index. Every task is judged as the agent gets it, with its
+original files in fresh copies, with bodies that return nothing, and with one fault in the original. Prints a
+table in Markdown.
+"""
+
+import argparse
+import ast
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
+from tracemill.environments.feature_deletion.fetch_sdist import fetch_sdist
+from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
+from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
+from tracemill.environments.sandbox.sandbox import Sandbox
+from tracemill.environments.task import Task
+
+PACKAGES = (
+    "tabulate==0.9.0",
+    "parse==1.22.4",
+    "humanize==4.11.0",
+    "inflection==0.5.1",
+    "semver==3.0.2",
+    "itsdangerous==2.2.0",
+    "markupsafe==3.0.2",
+    "jsonpointer==3.0.0",
+)
+_COMPARED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE}
+_COMPARED |= {ast.LtE: ast.Gt, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+_COMPUTED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Mod: ast.Mult}
+_COMPUTED |= {ast.FloorDiv: ast.Mult}
+
+
+@dataclass
+class PackageRow:
+    """What the tasks of a package came to; counts, seconds a task made, bytes a task on disk."""
+
+    package: str
+    licence: str = ""
+    tasks: int = 0
+    tried: int = 0
+    seconds: float = 0.0
+    bytes: float = 0.0
+    deleted: int = 0
+    restored: int = 0
+    restorations: int = 0
+    idle: int = 0
+    faulty: int = 0
+    faults: int = 0
+
+    def cells(self) -> list[str]:
+        """Return the cells of a row of the table."""
+        return [
+            f"{self.package}, {self.licence}",
+            f"{self.tasks} of {self.tried}",
+            f"{self.seconds:.1f}",
+            f"{self.bytes / 1000:.0f}",
+            f"{self.deleted} of {self.tasks}",
+            f"{self.restored} of {self.restorations}",
+            f"{self.idle} of {self.tasks}",
+            f"{self.faulty} of {self.faults}",
+        ]
+
+
+HEADER = (
+    "package",
+    "tasks of features tried",
+    "s a task",
+    "KB a task",
+    "deleted gives 0",
+    "restored gives 1",
+)
+HEADER += ("returning nothing gives below 1", "one fault gives below 1")
+
+
+def measure(requirement: str, most: int, restorations: int) -> PackageRow:
+    """Fetch a package, make at most `most` tasks of it and judge each; return the counts."""
+    sandbox, report = choose_sandbox(), TaskReport()
+    with tempfile.TemporaryDirectory(prefix="tracemill-packages-") as name:
+        work = Path(name)
+        work.chmod(0o755)
+        repository, origin = fetch_sdist(requirement, work / "sdist")
+        row, began = PackageRow(requirement, origin.licence), time.monotonic()
+        made = [
+            *make_tasks(repository, origin, work / "tasks", sandbox, most=most, restorations=0, report=report)
+        ]
+        row.tasks, row.tried = report.made, report.tried
+        row.seconds = (time.monotonic() - began) / max(len(made), 1)
+        row.bytes = sum(_size(task.folder) for task in made) / max(len(made), 1)
+        for task in made:
+            _judge(task, sandbox, restorations, work, row)
+    return row
+
+
+def _judge(task: Task, sandbox: Sandbox, restorations: int, work: Path, row: PackageRow) -> None:
+    rewards = verify_task(task, sandbox, restorations)
+    row.deleted += rewards.deleted == 0.0
+    row.restorations += len(rewards.runs)
+    row.restored += sum(reward == 1.0 for reward in rewards.runs)
+    row.idle += _reward(task, sandbox, work, idle_candidate) < 1.0
+    fault = _reward(task, sandbox, work, faulty_candidate)
+    if fault is not None:
+        row.faults += 1
+        row.faulty += fault < 1.0
+
+
+def _reward(task: Task, sandbox: Sandbox, work: Path, change: Callable[[Task, Path], bool]) -> float | None:
+    candidate = work / "candidate"
+    shutil.copytree(task.repository, candidate)
+    try:
+        return judge_candidate(task, candidate, sandbox)[0].reward if change(task, candidate) else None
+    finally:
+        shutil.rmtree(candidate)
+
+
+def idle_candidate(task: Task, candidate: Path) -> bool:
+    """Let the deleted functions return nothing."""
+    for file in {symbol.partition("::")[0] for symbol in task.deleted}:
+        text = (candidate / file).read_text(encoding="utf-8")
+        changed = text.replace("raise NotImplementedError\n", "return None\n")
+        (candidate / file).write_text(changed, encoding="utf-8")
+    return True
+
+
+def faulty_candidate(task: Task, candidate: Path) -> bool:
+    """Put the original back with one operator, condition or number changed; False where there is none."""
+    shutil.copytree(task.original, candidate, dirs_exist_ok=True)
+    rng = random.Random(task.name)
+    trees = {
+        file: ast.parse((candidate / file).read_text(encoding="utf-8"))
+        for file in sorted({symbol.partition("::")[0] for symbol in task.deleted})
+    }
+    places: list[tuple[str, ast.AST]] = []
+    for symbol in task.deleted:
+        file, _, name = symbol.partition("::")
+        places += [(file, node) for node in _changeable(trees[file], name.split("."))]
+    if not places:
+        return False
+    file, node = rng.choice(places)
+    _change(node)
+    (candidate / file).write_text(ast.unparse(ast.fix_missing_locations(trees[file])), encoding="utf-8")
+    return True
+
+
+def _changeable(tree: ast.AST, name: Sequence[str]) -> list[ast.AST]:
+    """Return what can be changed in the body of the function of this dotted name."""
+    if name:
+        return [
+            found
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name == name[0]
+            for found in _changeable(node, name[1:])
+        ]
+    body = ast.Module(getattr(tree, "body", []), [])
+    raised = {each for node in ast.walk(body) if isinstance(node, ast.Raise) for each in ast.walk(node)}
+    return [
+        node
+        for node in ast.walk(body)
+        if node not in raised
+        and (
+            (isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARED)
+            or (isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED)
+            or isinstance(node, ast.If | ast.While | ast.IfExp | ast.BoolOp)
+            or (isinstance(node, ast.Constant) and isinstance(node.value, int))
+        )
+    ]
+
+
+def _change(node: ast.AST) -> None:
+    if isinstance(node, ast.Compare):
+        node.ops[0] = _COMPARED[type(node.ops[0])]()
+    elif isinstance(node, ast.BinOp):
+        node.op = _COMPUTED[type(node.op)]()
+    elif isinstance(node, ast.BoolOp):
+        node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+    elif isinstance(node, ast.If | ast.While | ast.IfExp):
+        node.test = ast.UnaryOp(ast.Not(), node.test)
+    elif isinstance(node, ast.Constant):
+        node.value = not node.value if isinstance(node.value, bool) else int(node.value) + 1
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def sum_of(rows: Sequence[PackageRow]) -> PackageRow:
+    """Return the sum of rows; seconds and bytes are means over tasks."""
+    total = PackageRow("all", f"{len(rows)} packages")
+    for row in rows:
+        for name in ("tasks", "tried", "deleted", "restored", "restorations", "idle", "faulty", "faults"):
+            setattr(total, name, getattr(total, name) + getattr(row, name))
+        total.seconds += row.seconds * row.tasks
+        total.bytes += row.bytes * row.tasks
+    total.seconds /= max(total.tasks, 1)
+    total.bytes /= max(total.tasks, 1)
+    return total
+
+
+def measure_all(
+    packages: Sequence[str] = PACKAGES, most: int = 8, restorations: int = 10, at_once: int = 2
+) -> Iterator[PackageRow]:
+    """Give the row of each package in order; `at_once` are measured at a time."""
+    with ThreadPoolExecutor(at_once) as pool:
+        yield from pool.map(lambda each: measure(each, most, restorations), packages)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description="Tasks of real packages.")
+    parser.add_argument("packages", nargs="*", default=PACKAGES, metavar="NAME==VERSION")
+    parser.add_argument("--tasks", type=int, default=8, help="most tasks of a package (8)")
+    parser.add_argument("--restorations", type=int, default=10, help="runs with the original (10)")
+    parser.add_argument("--at-once", type=int, default=2, help="packages at once (2)")
+    given = parser.parse_args()
+    rows = list[PackageRow]()
+    for cells in (HEADER, ("---",) * len(HEADER)):
+        print(f"| {' | '.join(cells)} |")
+    for row in measure_all(given.packages, given.tasks, given.restorations, given.at_once):
+        rows.append(row)
+        print(f"| {' | '.join(row.cells())} |", flush=True)
+    print(f"| {' | '.join(sum_of(rows).cells())} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Tasks of packages as they are published: fetched from the index, made, restored, answered wrongly."""
+
+import sys
+
+import orchard
+import package_index
+import pytest
+
+from benchmarks.real_packages import PACKAGES, measure_all, sum_of
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_tasks_of_real_packages_are_lost_and_restored(capsys: pytest.CaptureFixture[str]) -> None:
+    orchard.sandbox()
+    package_index.require()
+    rows = [*measure_all(PACKAGES, most=8, restorations=10)]
+    total = sum_of(rows)
+    with capsys.disabled():
+        for row in (*rows, total):
+            sys.stdout.write(" | ".join(row.cells()) + "\n")
+    assert sum(row.tasks > 0 for row in rows) >= 5
+    assert total.tasks >= 60
+    assert total.deleted == total.tasks
+    assert total.restorations == 10 * total.tasks
+    assert total.restored / total.restorations >= 0.988
+    assert total.idle == total.tasks
+    assert total.faults >= 0.9 * total.tasks
+    assert total.faulty / total.faults >= 0.7  # one fault may change nothing that a test looks at
