@@ -1,12 +1,13 @@
 """Pairs that an environment verified: both sides of a disagreement are executed from the recorded state.
 
-What an environment is stands here as a protocol. A package gives one by an entry point of the group
-`tracemill.step_environments`, and a configuration names it under `[verified]`.
+tracemill gives one, `episodes`, for episodes of its own tasks. A package gives another by an entry point of
+the group `tracemill.step_environments`, and a configuration names it under `[verified]`.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from tracemill.harnesses.presentation import Presentation
@@ -16,6 +17,7 @@ from tracemill.records.errors import ConfigError
 from tracemill.records.message import Action
 from tracemill.records.pair import DPOPair
 from tracemill.records.registry import Registry
+from tracemill.records.step_environment import NotExecuted, StepEnvironment
 from tracemill.records.trace import TraceState
 
 MOST_PROPOSALS = 3
@@ -25,51 +27,40 @@ NO_DIFFERENCE, WORSE = "no difference beyond chance", "the agent's action succee
 _TWO_SIDED_95 = 1.959964
 
 
-class NotExecuted(Exception):
-    """An environment could not execute an action from a state: it says nothing of the action."""
-
-
 @runtime_checkable
-class StepEnvironment(Protocol):
-    """Restores a recorded state and executes actions in it.
+class TakesTasks(Protocol):
+    """A step environment that restores episodes of tasks."""
 
-    `name` is that of the entry point. `version` is in the fingerprint of labels: raise it when the same
-    action may end otherwise.
-    """
-
-    name: str
-    version: int
-
-    def restores(self, state: TraceState) -> bool:
-        """Return whether the state can be restored."""
-        ...
-
-    def succeeds(self, state: TraceState, action: Action, run: int) -> bool:
-        """Restore the state, execute the action, go on by a fixed policy, and return whether it ends well.
-
-        `run` counts from 0 and seeds whatever is drawn, so that both sides meet the same draws. Raises
-        NotExecuted where the state or the action could not be run.
-        """
+    def of_tasks(self, folder: Path) -> StepEnvironment:
+        """Return the environment over the tasks of a folder."""
         ...
 
 
 STEP_ENVIRONMENTS: Registry[StepEnvironment] = Registry(
     "step environment",
     "tracemill.step_environments",
-    {},
+    {"episodes": "tracemill.environments.episodes.replayed_episodes:ENVIRONMENT"},
     fits=lambda name, found: isinstance(found, StepEnvironment) and found.name == name,
     expected="a StepEnvironment of that name, with `version`, `restores` and `succeeds`",
 )
 
 
-def step_environment(name: str) -> StepEnvironment:
-    """Return the environment of a name. Raises ConfigError where no package gives it."""
+def step_environment(name: str, tasks: Path | None = None) -> StepEnvironment:
+    """Return the environment of a name, over the tasks of a folder where it takes some.
+
+    Raises ConfigError where no package gives it, and where it takes tasks and has none or the reverse.
+    """
     if name not in STEP_ENVIRONMENTS.names():
-        known = ", ".join(STEP_ENVIRONMENTS.names()) or "none is installed"
+        known = ", ".join(STEP_ENVIRONMENTS.names())
         raise ConfigError(
             f"verified.environment {name!r} is not known", known, "install the package that gives it"
         )
-    return STEP_ENVIRONMENTS.get(name)
+    found = STEP_ENVIRONMENTS.get(name)
+    takes = isinstance(found, TakesTasks)
+    if takes != (tasks is not None):
+        wanted = "a folder that `tracemill env make` wrote" if takes else "no key `tasks`"
+        raise ConfigError(f"verified.tasks does not fit the environment {name}", wanted)
+    return found.of_tasks(tasks) if isinstance(found, TakesTasks) and tasks is not None else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The working copy of a task that one episode changes, and its verdict."""
 
+import random
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -41,15 +42,21 @@ class EpisodeJudgement:
 class TaskWorkspace:
     """A copy of a task's repository in a folder of its own; a context manager removes it."""
 
-    def __init__(self, task: Task, sandbox: Sandbox, limits: Limits = DEFAULT_LIMITS) -> None:
-        """Copy the repository; the packages that its tests need are shared."""
+    def __init__(
+        self, task: Task, sandbox: Sandbox, limits: Limits = DEFAULT_LIMITS, start: Path | None = None
+    ) -> None:
+        """Copy the repository, or what `save` wrote in `start`."""
         self.task, self._sandbox, self._limits = task, sandbox, limits
         self._folder = Path(tempfile.mkdtemp(prefix="tracemill-episode-"))
         self._folder.chmod(0o755)
         self.repository, self.packages = self._folder / "repository", shared_packages(task.packages)
-        shutil.copytree(task.repository, self.repository)
         self._scratch = self._folder / "tmp"
-        self._scratch.mkdir()
+        if start is None:
+            shutil.copytree(task.repository, self.repository)
+            self._scratch.mkdir()
+        else:
+            shutil.copytree(start / "repository", self.repository, symlinks=True)
+            shutil.copytree(start / "tmp", self._scratch, symlinks=True)
         make_readable(task.folder / "tests")
         for folder in (self.repository, self._scratch):
             sandbox.hand_over(make_readable(folder))
@@ -77,7 +84,12 @@ class TaskWorkspace:
         work(self.repository)
         self._sandbox.hand_over(make_readable(self.repository))
 
-    def verdict(self) -> Verdict:
+    def save(self, folder: Path) -> None:
+        """Copy the repository and `/tmp` as they stand into a folder."""
+        shutil.copytree(self.repository, folder / "repository", symlinks=True)
+        shutil.copytree(self._scratch, folder / "tmp", symlinks=True)
+
+    def verdict(self, rng: random.Random | None = None) -> Verdict:
         """Judge the repository as it stands, in a copy that the agent cannot reach any more."""
         with tempfile.TemporaryDirectory(prefix="tracemill-verdict-") as name:
             folder = Path(name)
@@ -86,7 +98,7 @@ class TaskWorkspace:
             copy_regular_files(self.repository, candidate)
             make_readable(candidate)
             bed = TestBed(self._sandbox, self.packages, self.task.roots)
-            return judge(bed, self.task.exam, candidate)
+            return judge(bed, self.task.exam, candidate, rng)
 
     def findings(self, calls: Sequence[ToolCall]) -> tuple[HackFinding, ...]:
         """Return what the monitors see in the calls of an episode and in the code as it stands."""

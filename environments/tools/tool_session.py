@@ -1,5 +1,6 @@
 """Call tools on a working copy of a repository, one after the other, and keep what lasts between calls."""
 
+import copy
 import json
 import secrets
 from collections.abc import Mapping
@@ -78,6 +79,14 @@ class ToolSession:
             )
         self._sandbox, self._limits = sandbox, replace(limits, output_bytes=_MOST_BYTES)
         self._state: dict[str, Any] = {"cwd": REPOSITORY, "backups": {}, "seconds": limits.seconds - 5}
+
+    def kept(self) -> Mapping[str, Any]:
+        """Return what lasts between calls beside files: working directory, undo buffers."""
+        return copy.deepcopy(self._state)
+
+    def resume(self, kept: Mapping[str, Any]) -> None:
+        """Go on with what another session kept."""
+        self._state = copy.deepcopy(dict(kept))
 
     def call(self, call: ToolCall) -> ToolResult:
         """Execute a call; a malformed one gives a failed result, as it would in the agent's own harness."""

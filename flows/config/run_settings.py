@@ -71,6 +71,7 @@ _PATHS = (
     *(("normalize", key) for key in ("recipe", "benchmarks")),
     *(("release", key) for key in ("tokenizer", "outcomes")),
     *(("training", key) for key in ("output", "chat_template")),
+    ("verified", "tasks"),
 )
 """Tables and keys whose values are paths, or lists of them."""
 
@@ -107,6 +108,8 @@ class VerifiedSettings(FrozenModel):
     """Name of an environment, as a package registers it (`tracemill.step_environments`)."""
     runs: int = Field(4, ge=1, le=100)
     """Executions of each side."""
+    tasks: Path | None = None
+    """Folder of tasks that `tracemill env make` wrote: for the environment `episodes`."""
 
 
 class RunSettings(FrozenModel):
@@ -212,6 +215,8 @@ class RunSettings(FrozenModel):
         for newer in ("judge", "verified"):
             if given[newer] is None:
                 del given[newer]
+        if given.get("verified", {}).get("tasks", "") is None:
+            del given["verified"]["tasks"]
         for judged in (
             *("allow_findings", "require_second_opinion", "rebuild", "hub", "drift"),
             *("min_new_pairs", "max_age_days"),

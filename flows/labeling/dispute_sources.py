@@ -56,7 +56,7 @@ def dispute_sources(settings: RunSettings) -> list[DisputeSource]:
     if (judge := judge_of(settings)) is not None:
         found.append(JudgeSource(judge))
     if (verified := settings.verified) is not None:
-        found.append(VerifiedSource(step_environment(verified.environment), verified.runs))
+        found.append(VerifiedSource(step_environment(verified.environment, verified.tasks), verified.runs))
     return found
 
 
@@ -64,6 +64,7 @@ def dispute_fingerprint(settings: RunSettings) -> dict[str, Any]:
     """Return what the pairs of these sources depend on; nothing where there are none."""
     found = judge_fingerprint(settings)
     if settings.verified is not None:
-        version = step_environment(settings.verified.environment).version
-        found["verified"] = [settings.verified.model_dump(mode="json"), version]
+        verified = settings.verified
+        version = step_environment(verified.environment, verified.tasks).version
+        found["verified"] = [verified.model_dump(mode="json", exclude_none=True), version]
     return found

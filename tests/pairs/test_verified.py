@@ -191,7 +191,7 @@ def test_a_configuration_names_an_environment_that_a_package_registers(
         None, {"workspace": str(tmp_path), "verified": {"environment": "folder", "runs": 2}}
     )
     with pytest.raises(
-        ConfigError, match=r"verified\.environment 'folder' is not known; expected none is installed"
+        ConfigError, match=r"verified\.environment 'folder' is not known; expected episodes; install"
     ):
         dispute_sources(settings)
     given = {"workspace": str(tmp_path), "preset": "simulated", "verified": {"environment": "folder"}}
