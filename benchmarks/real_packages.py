@@ -107,7 +107,8 @@ def _judge(task: Task, sandbox: Sandbox, restorations: int, work: Path, row: Pac
     row.deleted += rewards.deleted == 0.0
     row.restorations += len(rewards.runs)
     row.restored += sum(reward == 1.0 for reward in rewards.runs)
-    row.idle += _reward(task, sandbox, work, idle_candidate) < 1.0
+    idle = _reward(task, sandbox, work, idle_candidate)
+    row.idle += idle is not None and idle < 1.0
     fault = _reward(task, sandbox, work, faulty_candidate)
     if fault is not None:
         row.faults += 1
@@ -186,8 +187,10 @@ def _change(node: ast.AST) -> None:
         node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
     elif isinstance(node, ast.If | ast.While | ast.IfExp):
         node.test = ast.UnaryOp(ast.Not(), node.test)
-    elif isinstance(node, ast.Constant):
-        node.value = not node.value if isinstance(node.value, bool) else int(node.value) + 1
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        node.value = not node.value
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
+        node.value += 1
 
 
 def _size(folder: Path) -> int:
