@@ -47,17 +47,21 @@ def covered_functions(tree: SourceTree, calls: Mapping[str, Sequence[str]]) -> d
 
 
 def choose_features(
-    tree: SourceTree, covered: Mapping[str, set[str]], most: int, seed: int = 0
+    tree: SourceTree,
+    covered: Mapping[str, set[str]],
+    most: int,
+    seed: int = 0,
+    least_lines: int = LEAST_LINES,
 ) -> Iterator[Feature]:
     """Give features in turn by kind: a function, a class's methods, a module, functions of several files.
 
-    Every set of functions is given once.
+    Functions of fewer than `least_lines` lines are left alone. Every set of functions is given once.
     """
     rng, all_tests = random.Random(seed), set().union(*covered.values()) if covered else set()
     usable = {
         key: tests
         for key, tests in covered.items()
-        if tree.functions[key].lines >= LEAST_LINES and len(tests) <= _MOST_TESTS_SHARE * len(all_tests)
+        if tree.functions[key].lines >= least_lines and len(tests) <= _MOST_TESTS_SHARE * len(all_tests)
     }
     kinds = [_single(usable), _classes(tree, usable), _modules(tree, usable), _groups(tree, usable, rng)]
     seen: set[frozenset[str]] = set()

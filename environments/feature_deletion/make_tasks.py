@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracemill.environments.feature_deletion.delete_features import (
+    LEAST_LINES,
     Feature,
     choose_features,
     covered_functions,
@@ -58,19 +59,22 @@ def make_tasks(
     packages: Sequence[str] = (),
     restorations: int = RESTORATIONS,
     seed: int = 0,
+    least_lines: int = LEAST_LINES,
     report: TaskReport | None = None,
 ) -> Iterator[Task]:
     """Write tasks of a repository below `folder` and give each as it is made.
 
-    `packages` are distributions, installed here, that the repository or its tests import. Raises
-    EnvironmentTaskError where the tests do not pass on the repository as it is.
+    `packages` are distributions, installed here, that the repository or its tests import; functions of fewer
+    than `least_lines` lines are no feature. Raises EnvironmentTaskError where the tests do not pass on the
+    repository as it is.
     """
     report = report if report is not None else TaskReport()
     with tempfile.TemporaryDirectory(prefix="tracemill-tasks-") as scratch:
         work = Path(scratch)
         work.chmod(0o755)
         bench = _Bench(repository, work, sandbox, packages, seed)
-        for number, feature in enumerate(choose_features(bench.tree, bench.covered, 20 * most, seed)):
+        features = choose_features(bench.tree, bench.covered, 20 * most, seed, least_lines)
+        for number, feature in enumerate(features):
             if report.made >= most:
                 break
             report.tried += 1
