@@ -4,6 +4,7 @@ import io
 import json
 import random
 import socket
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def test_a_token_opens_private_and_gated_sets_and_is_told_nowhere(
         plan = plan_sources(order_of(hub=[f"orchard/{name}"]), 16)
         traces, report = ingest_source(plan.fresh[0])
         assert (len(traces), report.error) == (20, None)
-        assert hub_stub.TOKEN not in repr((plan, traces, report))
+        assert hub_stub.TOKEN not in repr((plan, [asdict(trace) for trace in traces], report))
     monkeypatch.setenv("HF_TOKEN", "hf_wrongwrongwrong")
     with pytest.raises(SourceError) as caught:
         find_sources(order_of(hub=["orchard/private"]), None)
@@ -253,7 +254,8 @@ class TestUrls:
         traces, report = ingest_source(plan.fresh[3])
         assert [trace.instance_id for trace in traces] == [f"orchard__seedbank-{n}" for n in range(15, 20)]
         assert traces[0].origin == report.path == f"{hub.url}/sets/x.parquet"
-        assert "s3cret" not in repr((traces, report, order_of([url]).names()))
+        written = [asdict(trace) for trace in traces]
+        assert "s3cret" not in repr((written, report, order_of([url]).names()))
         assert all(r.range for r in hub.log if r.method == "GET")
 
     def test_is_tried_again_where_the_fault_may_pass(self, hub: hub_stub.Hub) -> None:
