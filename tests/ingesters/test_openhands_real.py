@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from whole_records import whole_text
 
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.openhands.ingest_files import ingest_file
@@ -56,7 +57,7 @@ if REAL:
         traces, report = ingest_source(source)
         _assert_counts(truth, {name: getattr(report, name) for name in report.__slots__})
         assert report.states == sum(t.step_count for t in traces) == truth["steps_main"]
-        assert repr(ingest_source(source)[0]) == repr(traces)
+        assert whole_text(ingest_source(source)[0]) == whole_text(traces)
         for row, trace in zip(truth.get("detail", ()), traces, strict=False):
             assert trace.step_count == row["steps"]
             wanted = {True: "resolved", False: "not_resolved", None: "unknown"}

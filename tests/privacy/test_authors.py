@@ -7,6 +7,7 @@ import re
 
 import pytest
 from secret_sessions import HARNESS_NAMES, command_call, output_trace, trace_of
+from whole_records import whole_text
 
 from tracemill.privacy.personal.author_formats import find_author_forms
 from tracemill.privacy.redaction.redactor import Redactor
@@ -97,10 +98,10 @@ def test_a_name_that_was_taken_once_goes_in_the_rest_of_the_session(name: str) -
             Message("assistant", f"It was {form}."),
         )
         redacted, found = REDACTOR.redact_trace(trace)
-        assert form not in repr(redacted)
-        assert last not in repr(redacted)
+        assert form not in whole_text(redacted)
+        assert last not in whole_text(redacted)
         assert found["PERSON"] >= 4
-        assert len(set(re.findall(r"PERSON_[0-9a-f]{8}", repr(redacted)))) == 1
+        assert len(set(re.findall(r"PERSON_[0-9a-f]{8}", whole_text(redacted)))) == 1
         assert REDACTOR.redact_again(redacted).found.total() == 0
         again = REDACTOR.redact_trace(dataclasses.replace(redacted, redaction=None))[0]
         assert again == redacted
@@ -114,7 +115,7 @@ def test_a_name_left_by_older_rules_goes_when_the_text_is_redacted_again() -> No
     old = dataclasses.replace(
         old, contexts=(dataclasses.replace(context, messages=(*context.messages, left)),), redaction="r1"
     )
-    assert "Lohse" not in repr(REDACTOR.redact_again(old).trace)
+    assert "Lohse" not in whole_text(REDACTOR.redact_again(old).trace)
 
 
 def test_entries_of_address_books() -> None:

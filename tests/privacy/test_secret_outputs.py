@@ -8,6 +8,7 @@ import re
 
 import pytest
 from secret_sessions import HARNESS_NAMES, output_trace, plain_secrets, random_secrets, trace_of
+from whole_records import whole_text
 
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.privacy.secrets.printed_secrets import find_printed_secrets
@@ -474,8 +475,8 @@ def test_a_secret_that_was_printed_is_taken_out_of_all_other_places() -> None:
     call = ToolCall("c2", "Bash", json.dumps({"command": f"curl -H 'X-Auth: {value}' https://x.dev"}))
     messages = (*trace.contexts[0].messages, Message("assistant", f"It is {value}.", (call,)))
     redacted, _ = REDACTOR.redact_trace(trace_of(*messages))
-    assert value not in repr(redacted)
-    assert len(set(PLACEHOLDER.findall(repr(redacted)))) == 1
+    assert value not in whole_text(redacted)
+    assert len(set(PLACEHOLDER.findall(whole_text(redacted)))) == 1
 
 
 @pytest.mark.parametrize(

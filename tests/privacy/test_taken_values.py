@@ -9,6 +9,7 @@ import re
 
 import pytest
 from secret_sessions import FORMS, PLACES, command_call, echoed_trace, random_secrets, trace_of
+from whole_records import whole_text
 
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
 from tracemill.privacy.redaction.redactor import Redactor, RuleSet
@@ -31,7 +32,7 @@ WORDS = {
 def _held(trace: Trace, forms: list[str]) -> bool:
     messages = [message for context in trace.contexts for message in context.messages]
     text = "\n".join(
-        [json.dumps(dataclasses.asdict(each)) for each in messages] + [repr(each) for each in messages]
+        [json.dumps(dataclasses.asdict(each)) for each in messages] + [whole_text(each) for each in messages]
     )
     return any(form in text for form in forms)
 
@@ -74,7 +75,7 @@ def test_placeholders_of_one_value_are_one() -> None:
         len(
             {
                 found.removeprefix("REDACTED_").removeprefix("<")
-                for found in PLACEHOLDER.findall(repr(redacted))
+                for found in PLACEHOLDER.findall(whole_text(redacted))
             }
         )
         == 1
@@ -88,7 +89,7 @@ def test_a_login_gives_away_its_password() -> None:
     trace = trace_of(
         Message("user", f"curl -H 'Authorization: Basic {login}' x"), Message("assistant", f"so {value}")
     )
-    assert value not in repr(REDACTOR.redact_trace(trace)[0])
+    assert value not in whole_text(REDACTOR.redact_trace(trace)[0])
 
 
 def test_a_long_value_is_found_across_numbered_lines() -> None:
@@ -160,10 +161,10 @@ def test_what_older_rules_left_is_taken_out_when_a_trace_is_redacted_again() -> 
     messages = (trace.contexts[0].messages[0], call, *trace.contexts[0].messages[2:])
     context = dataclasses.replace(trace.contexts[0], messages=messages)
     stored = dataclasses.replace(trace, contexts=(context,), redaction="r6")
-    assert value in repr(stored)
+    assert value in whole_text(stored)
     again = Redactor(key=b"k", rules=RuleSet("r8")).redact_again(stored)
-    assert value not in repr(again.trace)
-    assert set(PLACEHOLDER.findall(repr(again.trace))) == set(PLACEHOLDER.findall(repr(call)))
+    assert value not in whole_text(again.trace)
+    assert set(PLACEHOLDER.findall(whole_text(again.trace))) == set(PLACEHOLDER.findall(whole_text(call)))
 
 
 def test_what_a_teacher_repeats_is_taken_out_in_every_form() -> None:
@@ -175,7 +176,7 @@ def test_what_a_teacher_repeats_is_taken_out_in_every_form() -> None:
             told = form(value)
             call = ToolCall("c9", "Bash", json.dumps({"command": f"mysql --x {told}"}))
             message = again.message(Message("assistant", f"so {told}", (call,), reasoning=told))
-            assert value not in repr(message), name
+            assert value not in whole_text(message), name
             assert told not in message.content, name
             assert told not in str(message.reasoning), name
 
@@ -184,8 +185,8 @@ def test_one_message_is_redacted_in_two_passes_too() -> None:
     value = random_secrets(random.Random())["token"]
     call = ToolCall("c1", "Bash", json.dumps({"command": f"echo {value}"}))
     message, _ = REDACTOR.redact_message(Message("assistant", f"export DB_PASSWORD={value}", (call,)))
-    assert value not in repr(message)
-    assert len(set(PLACEHOLDER.findall(repr(message)))) == 1
+    assert value not in whole_text(message)
+    assert len(set(PLACEHOLDER.findall(whole_text(message)))) == 1
 
 
 def test_a_trace_without_a_secret_is_gone_through_once() -> None:

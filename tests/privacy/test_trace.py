@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from whole_records import whole_text
 
 from tracemill.privacy.core.placeholder_keys import workspace_key
 from tracemill.privacy.redaction.redactor import RULES_VERSION, Redactor
@@ -57,9 +58,9 @@ def test_every_text_of_a_trace_is_covered() -> None:
         project=f"p-{TOKEN}", repository=f"o/{TOKEN}", origin=f"/x/{TOKEN}.jsonl", instance_id=f"i-{TOKEN}",
     )  # fmt: skip
     redacted, counts = Redactor(key=b"k").redact_trace(trace)
-    assert TOKEN not in repr(redacted)
+    assert TOKEN not in whole_text(redacted)
     assert counts == Counter(GITHUB_TOKEN=13)
-    assert len(set(re.findall(r"<GITHUB_TOKEN_[0-9a-f]{8}>", repr(redacted)))) == 1
+    assert len(set(re.findall(r"<GITHUB_TOKEN_[0-9a-f]{8}>", whole_text(redacted)))) == 1
     assert redacted.redaction == RULES_VERSION == "r11"
     result = redacted.contexts[0].messages[3]
     assert (result.is_error, result.error_kind, result.tool_call_id) == (True, "exit_code", "c1")
@@ -113,7 +114,7 @@ def test_user_names_from_paths_are_redacted_throughout_the_trace() -> None:
     redacted, counts = Redactor(key=b"k").redact_trace(
         _trace(_context(0, *messages, cwd="/Users/klarsen/proj"))
     )
-    text = repr(redacted)
+    text = whole_text(redacted)
     assert re.findall(r"\bklarsen\b", text) == []
     assert "klarsenson" in text
     assert len(set(re.findall(r"user_[0-9a-f]{8}", text))) == 1
