@@ -83,7 +83,7 @@ def test_a_planted_key_refuses_the_release_and_is_never_told(tmp_path: Path, env
     assert first.startswith("the release is refused: 1 private value in 8 places; expected none")
     fingerprint = fingerprint_finding(KEY, "GITHUB_TOKEN", planted)
     assert lines[0] == (
-        f"  {fingerprint}  {TABLE} row 2 chosen[0].tool_calls[0].function.arguments.command (6 places): "
+        f"  {fingerprint}  {TABLE} row 2 chosen[0].tool_calls[0].function.arguments.command (7 places): "
         "GITHUB_TOKEN: cat .env [GITHUB_TOKEN, 40 characters]"
     )
     assert planted not in str(caught.value)
@@ -106,7 +106,8 @@ def test_an_accepted_finding_passes_is_recorded_and_holds_from_then_on(
     assert judged.accepted == 1
     assert "findings accepted by the publisher: 1." in (made.path / "README.md").read_text()
     entry = read_accepted(tmp_path / "accepted.json")[fingerprint]
-    assert (entry["rule"], entry["where"][: len(TABLE)]) == ("GITHUB_TOKEN", TABLE)
+    assert entry["rule"] == "GITHUB_TOKEN"
+    assert entry["where"].startswith("README.md line ")  # the card shows the pair
     assert entry["accepted_at"].endswith("Z")
     assert planted.encode() not in (tmp_path / "accepted.json").read_bytes()
     assert planted.encode() not in (made.path / "manifest.json").read_bytes()
