@@ -133,8 +133,8 @@ def settle_labels(labels: ReleaseLabels, weights: LabelWeights, paired: Iterable
     """Return the labels once all are weighed.
 
     A vote that is no evidence has weight 0, any other takes the place of what a solved session did at the
-    step. So has a vote at a step of a failed session past a departure. `paired` are steps with a pair of
-    teachers.
+    step. So has a vote at a step of a failed session past a departure, unless there are signs of shared
+    errors: a student that keeps these comes to such steps. `paired` are steps with a pair of teachers.
     """
     is_contradicted = weights.contradicted_by_outcome()
     replaced: dict[str, str] = dict.fromkeys(paired, CONTRADICTED)
@@ -146,7 +146,7 @@ def settle_labels(labels: ReleaseLabels, weights: LabelWeights, paired: Iterable
         elif label.label_source == AGREED and not label.same_as_student:
             replaced.setdefault(label.step_id, OUTVOTED)
         weighed.append(label)
-    past = steps_past_departure(weighed)
+    past = frozenset[str]() if weights.warnings() else steps_past_departure(weighed)
     weighed = [
         replace(each, weight=0.0) if each.label_source == AGREED and each.step_id in past else each
         for each in weighed

@@ -250,6 +250,18 @@ def test_labels_past_a_departure_of_a_failed_session_have_no_weight(
     assert count["past"] > 40
 
 
+def test_where_teachers_share_errors_no_departure_takes_weight(
+    weights: LabelWeights, labels: dict[str, list[Agreed]]
+) -> None:
+    met = LabelWeights(weights.models, weights.n_solved)
+    rows = [row_of(*each) for each in zip(labels["common_20"], weigh(met, labels["common_20"]), strict=True)]
+    is_contradicted, past = met.contradicted_by_outcome(), steps_past_departure(rows)
+    made = settle_labels(ReleaseLabels(kept=rows), met, ())
+    kept = [row for row in made.kept if row.step_id in past and row.weight]
+    assert len(kept) > 10
+    assert all(row.weight == 0 or not is_contradicted(row) for row in made.kept)
+
+
 def test_what_the_agent_does_soon_and_what_has_no_weight_is_no_departure(
     labels: dict[str, list[Agreed]],
 ) -> None:
