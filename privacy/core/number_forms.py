@@ -100,15 +100,17 @@ ssn|social security|social_security = (?!000|666|9)\d{3}[- ]?(?!00)\d\d[- ]?(?!0
 _PASSPORTS = r"""
 passport|reisepass|ausweis|passeport|pasaporte|passaporte|paszport = (?-i:[A-Z]{0,2}\d[A-Z0-9]{5,8}|[A-Z][A-Z0-9]{6,8}) = passport
 """
-_MONTH = r"(?:jan|feb|mar|m\xe4r|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-z]{0,7}\.?"
-_DATE = rf"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)\d\d|[0-3]?\d\.? {_MONTH},? (?:19|20)\d\d|{_MONTH} [0-3]?\d,? (?:19|20)\d\d|(?:19|20)\d\d(?:\u5e74|\ub144) ?\d{{1,2}}(?:\u6708|\uc6d4) ?\d{{1,2}}(?:\u65e5|\uc77c))"
+_MONTH = r"(?:jan|feb|f\xe9v|mar|m\xe4r|apr|avr|abr|may|mai|maj|mag|giu|jun|jui|jul|lug|aug|ago|ao\xfb|aou|sep|set|oct|okt|ott|out|ene|gen|nov|dec|d\xe9c|dez|dic)[a-z\xe7\xe9\xfb]{0,7}\.?"
+_DATE = rf"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)\d\d|[0-3]?\d(?:\.|er|st|nd|rd|th|\xba)? (?:de |of )?{_MONTH},? (?:de |of )?(?:19|20)\d\d|{_MONTH} [0-3]?\d,? (?:19|20)\d\d|(?:19|20)\d\d(?:\u5e74|\ub144) ?\d{{1,2}}(?:\u6708|\uc6d4) ?\d{{1,2}}(?:\u65e5|\uc77c))"
 _BIRTH_DATES = rf"""
-date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|geboortedatum|naissance|nacimiento|nascimento|nascita|data urodzenia|data_urodzenia|urodzony|f\xf6delsedatum|fodelsedatum|f\xf8dselsdato|fodselsdato|syntym\xe4aika|syntymaaika|n\xe9 le|n\xe9e le|datum narozen\xed|datum_narozeni|datum rodenja = {_DATE} = -
+date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|geboortedatum|naissance|nacimiento|nascimento|nascita|data urodzenia|data_urodzenia|f\xf6delsedatum|fodelsedatum|f\xf8dselsdato|fodselsdato|syntym\xe4aika|syntymaaika|n\xe9 le|n\xe9e le|nacido|nacida|nato il|nata il|nascido|nascida|f\xf6dd|f\xf8dt|urodzona|urodzony|syntynyt|geb.|datum narozen\xed|datum_narozeni|datum rodenja = {_DATE} = -
 """
 _PLACES = r"""
 latitude|longitude|lat|lng|lon|long = -?\d{1,3}\.\d{4,12} = -
 """
 _PATIENTS = r"""
+versichertennummer|versicherten-nr|krankenversichertennummer|kvnr|insurance number|insurance no|insurance_number|insurance id|insurance_id|member id|member_id|member number|member_number|membership number|policy number|policy no|policy_number|policennummer|versicherungsnr|n\xfam. afiliaci\xf3n|num\xe9ro d'adh\xe9rent = (?-i:[A-Z]{0,4}[- ]?\d[\dA-Z-]{5,14}) =
+matrikelnummer|matrikel-nr|matriculation number|student number|student no|student_number = \d{6,10} =
 mrn|medical record|medical_record|patient id|patient_id|patientid|patient number|patient no = [A-Z]{0,3}-?\d{6,10} =
 """
 _ACCOUNTS = r"""
@@ -118,7 +120,7 @@ _CARDS = r"""
 card number|card_number|cardnumber|card no|cardno|cc number|cc_number|ccnumber|credit card|credit_card|creditcard|debit card|kreditkarte|kartennummer|tarjeta|carte bancaire|pan = \d(?:[ -]?\d){12,18} = luhn
 """
 _PHONES = r"""
-phone|mobile|telephone|telefon|telefono|tel\xe9fono|t\xe9l\xe9phone|telefone|celular|movil|m\xf3vil|whatsapp|msisdn = \+?\(?\d[\d() /-]{6,22}\d = phone
+phone|mobile|telephone|telefon|telefono|tel\xe9fono|t\xe9l\xe9phone|telefone|celular|movil|m\xf3vil|whatsapp|msisdn|handy|handynummer|mobil|mobilnummer|mobiel|rufnummer|t\xe9l|portable|cellulare|telem\xf3vel|telemovel|telefoon|tel. kom.|puhelin|matkapuhelin|mobilais|durchwahl|contact number|contact_number|call me on|call me at|reach me on|reach me at|text me at|text me on|ring me on|erreichbar unter|joignable au|ruf mich unter|unter der nummer|unter der rufnummer|mein handy|mi n\xfamero|mon num\xe9ro|my number = \+?\(?\d[\d() /.-]{6,22}\d = phone
 """
 _DEVICES = r"""
 imei = \d{2}-?\d{6}-?\d{6}-?\d = luhn
@@ -206,7 +208,7 @@ LATIN_LABEL = re.compile(build_words_pattern(each for label in LATIN_LABELS for 
 OTHER_LABEL = re.compile("|".join(sorted(map(re.escape, OTHER_LABELS), key=len, reverse=True)))
 LABEL_SUFFIX = re.compile(r"(?:[Nn]umber|[Nn]ummer|No|Nr|Num|Code|Id|ID|Value)|s?(?![^\W_])")
 FILLER = (
-    r"(?:card|number|num|no|nr|nummer|numero|n\xfamero|num\xe9ro|numaras\u0131|numarasi|tunnus|broj|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|my|his|her|for|f\xfcr|n\xba|n\xb0"
+    r"(?:card|number|num|no|nr|nummer|numero|n\xfamero|num\xe9ro|numaras\u0131|numarasi|tunnus|broj|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|il|em|my|his|her|for|f\xfcr|n\xba|n\xb0"
     r"|cliente?|customer|holder|user|coordinates?|position|location)"
 )
 """The pattern of a word between a label and its value."""
@@ -251,6 +253,11 @@ def is_number_valid(number: NumberForm, value: str) -> bool:
 @lru_cache(maxsize=4096)
 def numbers_of_column(name: str) -> tuple[NumberForm, ...]:
     """Return the forms of the numbers in a column of that name."""
+    spellings = (name, name.replace("_", " "), name.replace("_", "-"))
+    return next((numbers for each in spellings if (numbers := _numbers_under(each))), ())
+
+
+def _numbers_under(name: str) -> tuple[NumberForm, ...]:
     folded = fold(name)
     for found in LATIN_LABEL.finditer(folded):
         start, end = found.span()

@@ -312,18 +312,22 @@ def make_near_detector(
 
 
 def make_anywhere_detector(
-    kind: str, pattern: str, probe: str, check: Callable[[str], bool] | None = None
+    kind: str, pattern: str, probe: str, check: Callable[[str], bool] | None = None, *, behind: int = 0
 ) -> Detector:
     """Build a detector of a pattern wherever it matches; `probe` finds such texts.
+
+    With `behind`, the pattern is searched only near the ends of probes, and so many characters behind them.
 
     A finding is the group `v`, or `w` where that is the last group that matched.
     """
     searched = compile_rule_pattern(pattern)
 
     def find(view: TextView) -> Iterator[Span]:
-        for found in searched.finditer(view.text):
-            group = found.lastgroup if found.lastgroup == "w" else "v"
-            if check is None or check(found[group]):
-                yield Span(*found.span(group), kind)
+        size = len(view.text)
+        for low, high in view.windows() if behind else ((0, size),):
+            for found in searched.finditer(view.text, low, min(size, high + behind)):
+                group = found.lastgroup if found.lastgroup == "w" else "v"
+                if check is None or check(found[group]):
+                    yield Span(*found.span(group), kind)
 
-    return make_probed_detector(find, probe)
+    return make_probed_detector(find, probe, located=bool(behind))

@@ -15,7 +15,7 @@ from tracemill.privacy.core.rule import compile_rule_pattern
 from tracemill.privacy.core.set_passwords import is_bare_password, is_made_up_key, is_set_password
 
 _PASSWORD_NAME = compile_rule_pattern(
-    r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd|w)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key)pass$|"
+    r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd|w)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key|remote|local|imap|smtp|pop3?|db|mysql|admin|root|bind|login|ftp|proxy|mail|ldap|my|user|trust|sudo|become|export)pass$|bindpw$|rootpw$|authtok$|"
     r"(?-i:[a-z]P(?:ass|wd)$)"
 )
 KEY_ADJECTIVES = (

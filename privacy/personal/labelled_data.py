@@ -26,7 +26,7 @@ STREET = (
 """The pattern of a street with its number in English, French, German, Spanish, Portuguese or Italian."""
 _ADDRESS = re.compile(
     r"(?:(?i:address(?:e|es)?(?:[ _-]?line)?[ _-]?\d?|street(?:[ _-]?(?:name|line|address))?[ _-]?\d?|line[ _-]?[12]|(?:ship|deliver|bill|send|invoice)(?:ed)?[ _-]to|anschrift|stra(?:\xdf|ss)e|direcci[o\xf3]n|endere[c\xe7]o|indirizzo|adres|rua|lives? at|resid(?:es|ing) at|\u4f4f\u6240)"
-    r"[\"'`]?[ \t]{0,3}[:=]?[ \t]{0,4}[\"'`]?)"
+    r"[\"'`]?[ \t]{0,3}[:=>]?[ \t]{0,4}[\"'`]?)"
     rf"(?P<v>{STREET}(?:,? [^\n\"'`<>|;{{}}]{{2,80}})?)"
 )
 

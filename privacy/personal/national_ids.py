@@ -22,7 +22,7 @@ _BETWEEN = re.compile(
     rf"(?i)(?:number|nummer|(?-i:No|Nr|Num|Code|Id|ID|Value)|s)?(?![a-z])[\"'`]?(?:[ \t_.:=(/#-]{{1,4}}{FILLER}(?![a-z]))*{_TAGS}"
     r"(?:[ \t]{1,40}(?=:))?[ \t.:=(#\xba\xb0/)>|\uff1a*-]{0,4}[\"'`]?[ \t]{0,4}[:=*]{0,3}[ \t]{0,4}[\"'`(\[]{0,2}"
 )
-_IN_HEADER = re.compile(r"\w{0,12}[\"'`*\]]{0,2}[ \t]*(?:[|,;\t]|\r?\n)")
+_IN_HEADER = re.compile(r"[\w .-]{0,20}[\"'`*\]]{0,2}[ \t]*(?:[|,;\t]|\r?\n)")
 
 
 def find_national_ids(view: TextView) -> Iterator[Span]:
@@ -64,7 +64,7 @@ _TOGETHER = 30  # short labels in a probe; the prefilter takes twice as long for
 _SUFFIX = r"(?:number|nummer|num|no|nr|id|code|value|s)?"
 _BEHIND = rf"{_SUFFIX}[^A-Za-z0-9\n][^\n]{{0,24}}[0-9]"
 _EDGE = r"(?:^|[\n,;\t\"'_|] ?)"
-_IN_HEAD = rf"_?{_SUFFIX}[\"'`*\]]*[ \t]*[|,;\t\r\n]"
+_IN_HEAD = rf"[ _.-]?{_SUFFIX}[\"'`*\]]*[ \t]*[|,;\t\r\n]"
 
 
 def _probes(numbers: dict[str, list[NumberForm]]) -> Iterator[str]:

@@ -23,6 +23,8 @@ from tracemill.privacy.core.secret_names import KEY_PROBES
 from tracemill.privacy.personal import (
     accounts,
     addresses,
+    conversations,
+    coordinates,
     directory_entries,
     emails_and_ips,
     known_identity,
@@ -36,15 +38,18 @@ from tracemill.privacy.personal.known_identity import HOMES, KnownValues, distin
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe, build_prefilter_pattern
 from tracemill.privacy.redaction.redact_json import is_json, may_redact_json, unescape_json_for_redaction
 from tracemill.privacy.secrets import (
+    call_arguments,
     command_lines,
     device_configs,
     documents,
+    drawn_tokens,
     encoded,
     hashes_and_wallets,
     joined_values,
     obfuscated,
     program_logins,
     secret_file_texts,
+    secret_settings,
     surroundings,
     tables,
 )
@@ -72,13 +77,25 @@ _GENERAL = (
     *secret_file_texts.DETECTORS,
     *tables.DETECTORS,
     *device_configs.DETECTORS,
+    *call_arguments.DETECTORS,
+    *secret_settings.DETECTORS,
+    *drawn_tokens.DETECTORS,
+    *coordinates.DETECTORS,
+    *conversations.DETECTORS,
 )
 _EXACT, _NAMES, _HOMES, _KEYS, _NESTED, _PREFIXED, _SPECIAL = 1, 2, 4, 8, 16, 32, 6
 _TOKENS = (1 << len(TOKENS)) - 1 << _SPECIAL
 _OF_TEXT = ~(_KEYS | _NESTED)
 _FIRST = _SPECIAL + len(TOKENS)
 _OWN = _FIRST + len(_GENERAL)
-_DECLARING = (documents.DETECTORS[0], *labelled_data.DOCUMENTED, *national_ids.DETECTORS)
+_DECLARING = (
+    documents.DETECTORS[0],
+    *labelled_data.DOCUMENTED,
+    *national_ids.DETECTORS,
+    secret_settings.IN_SECTIONS,
+    *conversations.DECLARING,
+    coordinates.POINTS,
+)
 _DECLARED = tuple((1 << _FIRST + _GENERAL.index(each), each) for each in _DECLARING)
 _TELLING = sum(
     1 << _FIRST + rank

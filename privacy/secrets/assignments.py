@@ -52,6 +52,7 @@ _ASSIGN = compile_rule_pattern(
 _IDENTIFIER = compile_rule_pattern(r"[a-z]+\d?(?:_[a-z]*\d?)+|[A-Z]+\d?(?:_[A-Z]*\d?)+")
 _MINGLED = compile_rule_pattern(r"(?i)[a-z]\d{1,3}[a-z]{2}")  # names of variables hardly match
 _HEADER_NAME = compile_rule_pattern(r"[a-z]+(?:-[a-z0-9]+){1,5}")
+_OPENED = compile_rule_pattern(r"[(\[]\s{0,3}[\"']$")  # a name as the first argument
 _LONG_WORD = compile_rule_pattern(r"[a-z]{15,32}")  # neither a word nor, mostly, a variable
 _ENV_NAME = compile_rule_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 # Beginnings of lines of a diff or of search results, and options that set a variable.
@@ -217,7 +218,7 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     if (
         match["sep"].lstrip().startswith(",")
         and not flag
-        and text[start - 2 : start] not in ('("', "('", '["', "['")
+        and not _OPENED.search(text, max(0, start - 6), start)
     ):
         return None
     if match["quoted"] is not None:

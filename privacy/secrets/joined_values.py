@@ -25,7 +25,7 @@ _COLOUR = r"(?:\x1b\[[\d;]{0,12}m)"
 _SOME = r"[^\s\"'`\x1b,;<>(){}]"
 _WRAPPERS = (
     r"Some|Just|Optional\.of|(?:pydantic\.)?Secret(?:Str|String|Text|Value|Key|Bytes)?|"
-    r"String::from|Buffer\.from|(?:base64\.)?b64decode|new \w{2,40}"
+    r"String::from|\[\]byte|Encoding\.\w{2,8}\.GetBytes|Buffer\.from|(?:base64\.)?b64decode|new \w{2,40}"
 )
 _JOINED = compile_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})(?:"

@@ -77,8 +77,9 @@ DETECTORS: tuple[Detector, ...] = (
     make_anywhere_detector(
         "PASSWORD",
         rf"(?i)(?<!\w){_PASS_WORDS}(?:[ \t][^\s:=\"'`,]{{1,24}}){{0,6}}?{_COPULA}(?:[ \t]{{1,3}}|\s{{0,3}}\n(?=[\w!#$%^&*@+.~-]+[ \t]*(?:\n|$)))[\"'`*\u201e\u201c\xab]{{0,3}}(?P<v>(?=[^\s\d]*\d)[^\s\"'`<>\u201c\u201d\xbb]{{6,64}}?)(?=[\"'`*\u201c\u201d\xbb]|[.,;:!?)]*(?:\s|$))",
-        rf"(?i){_PASS_PROBE}(?:[ \t][^\s:]+)*[ \t]*(?:is|was|are|lautete?|ist|war|es|era|er|on|to|auf|[:=>?\xe9\xe8]):?\s+[^\n]{{0,3}}\S*[0-9]",
+        rf"(?i){_PASS_PROBE}(?:[ \t][^\s:]+)*[ \t]*(?:is|was|are|lautete?|ist|war|est|es|era|er|on|to|auf|[:=>?\xe9\xe8]):?\s+[^\n]{{0,3}}\S*[0-9]",
         _is_strong,
+        behind=80,
     ),
     make_anywhere_detector(
         "PASSWORD",

@@ -12,7 +12,7 @@ from functools import lru_cache
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
 from tracemill.privacy.core.entropy import is_password, is_random
 from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
-from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, build_words_pattern, make_probed_detector
 from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.core.secret_variables import is_secret_variable
 from tracemill.privacy.core.set_passwords import is_scrambled_piece, is_set_password
@@ -105,25 +105,41 @@ _SAID = re.compile(
 )
 
 
+_SECTION_MARKS = ("diff --git ", "--- ", "---\t", "==> ", "*** ")
+_NAMED = (
+    r"(?:\.env|\.key|secrets?|credentials|\.npmrc|\.?netrc|\.pypirc|\.pgpass|\.my\.cnf|\.tfvars|\.vault[-_]\w+|passphrase|id_\w+"
+    r"|token|password)"
+)
+_NAMED_FILE = re.compile(
+    build_words_pattern(
+        b".env .key secret credentials .npmrc netrc .pypirc .pgpass .my.cnf .tfvars .vault passphrase id_ token password".split()
+    )
+)
+_PRINTING = ("echo ", "printf ", "print ", "Write-Output ")
+
+
 def find_secret_file_texts(view: TextView) -> Iterator[Span]:
     """Find the secrets in parts of files that a text names and shows or writes."""
     text = view.text
-    sections = list(_SECTION.finditer(text))
+    sections = list(_SECTION.finditer(text)) if any(mark in text for mark in _SECTION_MARKS) else []
     for at, head in enumerate(sections):
         path = head["new"] or head["git"] or head["old"] or head["head"] or head["patch"]
         old = head["old"] if head["new"] == "/dev/null" else None
         if path and (kind := _kind_of((old or path).strip())):
             stop = sections[at + 1].start() if at + 1 < len(sections) else len(text)
             yield from find_file_secrets(text, kind, head.end(), stop)
-    for line in _FOUND_LINE.finditer(text):
-        if kind := _kind_of(line["path"]):
+    for start in dict.fromkeys(
+        text.rfind("\n", 0, named.start()) + 1 for named in _NAMED_FILE.finditer(view.raw)
+    ):
+        line = _FOUND_LINE.match(text, start)
+        if line and (kind := _kind_of(line["path"])):
             yield from find_file_secrets(text, kind, *line.span("rest"))
     if "<<" in text:
         for document in _HEREDOC.finditer(text):
             path = document["before"] or document["tee"] or _target(document["line"])
             if path and (kind := _kind_of(path)):
                 yield from find_file_secrets(text, kind, *document.span("body"))
-    for printed in _SAID.finditer(text):
+    for printed in _SAID.finditer(text) if any(each in text for each in _PRINTING) else ():
         path = _target(printed["to"])
         if path and (kind := _kind_of(path)):
             group = next(each for each in ("single", "double", "bare") if printed[each] is not None)
@@ -135,10 +151,6 @@ def _target(text: str) -> str:
     return found["path"] if found else ""
 
 
-_NAMED = (
-    r"(?:\.env|\.key|secrets?|credentials|\.npmrc|\.?netrc|\.pypirc|\.pgpass|\.my\.cnf|\.tfvars|\.vault[-_]\w+|passphrase|id_\w+"
-    r"|token|password)"
-)
 _LINE = rf"[\w./~@+-]*{_NAMED}[\w.]*"
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(

@@ -38,6 +38,14 @@ _PACKAGES = (
     build_literal_rule("THUNDERSTORE_TOKEN", "tss_", r"\<tss_[\w-]{36,}", is_mixed_case),
 )
 _TOOLS = (
+    build_literal_rule(
+        "UNLEASH_TOKEN",
+        ":production. :development. :default.",
+        r"(?:\<)?[\w*-]{0,32}:(?:production|development|default)\.(?P<v>[0-9a-f]{48,64})(?![A-Za-z0-9])",
+    ),
+    build_literal_rule(
+        "TABLEAU_TOKEN", "==:", r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{22}==:[A-Za-z0-9]{32}(?![A-Za-z0-9])"
+    ),
     build_literal_rule("SENTRY_TOKEN", "sntrys_ sntryu_", r"\<sntry[su]_[A-Za-z0-9+/=_-]{60,}"),
     build_literal_rule(
         "NEWRELIC_KEY", "NRAK- NRII- NRJS- NRRA-", r"\<NR(?:AK|II|JS|RA)-[A-Za-z0-9-]{19,}", is_mixed
@@ -60,7 +68,9 @@ _TOOLS = (
     build_literal_rule("README_KEY", "rdme_", r"\<rdme_[a-z0-9]{70}"),
     build_literal_rule("OCTOPUS_KEY", "API-", r"\<API-[A-Z0-9]{25,32}(?![A-Za-z0-9])", is_mixed),
     build_literal_rule("GRAFANA_KEY", "eyJrIjoi", r"\<eyJrIjoi[A-Za-z0-9+/]{70,}={0,2}"),
-    build_literal_rule("YOUTRACK_TOKEN", "perm:", r"\<perm:[\w=+/-]{8,}\.[\w=+/-]{4,}\.[\w=+/-]{20,}"),
+    build_literal_rule(
+        "YOUTRACK_TOKEN", "perm: perm-", r"\<perm[:-][\w=+/-]{8,}\.[\w=+/-]{4,}\.[\w=+/-]{20,}"
+    ),
     build_literal_rule("WAKATIME_KEY", "waka_", rf"\<waka_{UUID}"),
     build_literal_rule("INFRACOST_KEY", "ico-", r"\<ico-[A-Za-z0-9]{32}(?![A-Za-z0-9])", is_mixed_case),
     build_literal_rule("LAUNCHDARKLY_KEY", "sdk- api- mob-", rf"\<(?:sdk|api|mob)-{UUID}(?![\w-])"),

@@ -8,6 +8,9 @@ from tracemill.privacy.core.rule import build_literal_rule
 
 HOSTING = (
     build_literal_rule(
+        "BAIDU_KEY", "bce-v", r"\<bce-v\d/ALTAK-[A-Za-z0-9]{16,24}/[0-9a-f]{40}(?![A-Za-z0-9])"
+    ),
+    build_literal_rule(
         "AWS_KEY_ID", "AKIA ASIA ABIA ACCA", r"\<(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?![A-Za-z0-9])"
     ),
     build_literal_rule("AWS_KEY", "ABSK", r"\<ABSK[A-Za-z0-9+/]{100,}={0,2}"),

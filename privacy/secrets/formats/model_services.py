@@ -7,6 +7,7 @@ from tracemill.privacy.core.entropy import is_mixed, is_mixed_case
 from tracemill.privacy.core.rule import UUID, build_literal_rule
 
 MODELS = (
+    build_literal_rule("BRAVE_KEY", "BSA", r"\<BSA[\w-]{28}(?![\w-])", is_mixed_case),
     build_literal_rule("ANTHROPIC_KEY", "sk-ant-", r"\<sk-ant-[\w-]{20,}", is_mixed),
     build_literal_rule("OPENROUTER_KEY", "sk-or-", r"\<sk-or-(?:v\d-)?[A-Za-z0-9]{32,}"),
     build_literal_rule("LANGFUSE_KEY", "sk-lf- pk-lf-", r"\<[sp]k-lf-[0-9a-f-]{36}"),
