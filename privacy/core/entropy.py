@@ -152,8 +152,15 @@ def is_password(value: str) -> bool:
         and value.isascii()
         and not value.islower()
         and not value.isupper()
-        and (shape_wordiness(value) < 0.3 or changes_case_often(value))
+        and (shape_wordiness(value) < 0.3 or changes_case_often(value) or _is_in_short_parts(value))
     )
+
+
+def _is_in_short_parts(value: str) -> bool:
+    """Tell whether letters change their case so often that two in five stand in parts of one or two."""
+    if len(value) < 12 or not value.isalpha():
+        return False
+    return sum(len(part) for part in _PARTS.findall(value) if len(part) < 3) >= 0.4 * len(value)
 
 
 def is_plain_password(value: str) -> bool:

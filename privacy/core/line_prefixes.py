@@ -26,6 +26,7 @@ _QUOTE = r"(?:>[ \t]?)"
 _PREFIX = re.compile(
     rf"\n(?:{_NUMBER}{_QUOTE}*|(?=[./\w@+-]){_NAME}{_QUOTE}*|{_QUOTE}+(?:{_NUMBER}|{_NAME})?{_QUOTE}*)([^\n]*)"
 )
+_QUOTED = re.compile(rf"\n{_QUOTE}+([^\n]*)")
 _AFTER, _BEFORE = re.compile(r"\n\+([^\n]*)"), re.compile(r"\n-([^\n]*)")
 _HUNK_AFTER, _HUNK_BEFORE = re.compile(r"\n[+ ]([^\n]*)"), re.compile(r"\n[- ]([^\n]*)")
 _LEADS = (
@@ -39,7 +40,7 @@ _LEADS = (
 PREFIX_PROBES = (
     *(rf"[\n\"]{lead}[^\n]*\n{lead}" for lead in _LEADS),
     rf"^(?:{'|'.join(_LEADS)})",
-    r"\x1b\[|\dT\d\d:\d\d:[\d.]+Z ",
+    r"\n> ?[^\s>]|\x1b\[|\dT\d\d:\d\d:[\d.]+Z ",
 )
 """Probes that match where two lines in a row have a prefix, or the first one has."""
 
@@ -138,8 +139,9 @@ _Kept = Callable[[str], Iterable[tuple[int, int]]]
 def plain_texts(text: str) -> list[PlainText]:
     """Return the lines that have a prefix, without it, in each way they can be read.
 
-    A diff is read twice, as before and as after the change. Colours are removed from all, and where there are
-    some, the whole text without them is one result.
+    A diff is read twice, as before and as after the change. Quoted lines are read once more with the numbers
+    that they begin with. Colours are removed from all, and where there are some, the whole text without them
+    is one result.
     """
     found: list[PlainText] = []
     given = PlainText(f"\n{text}")
@@ -149,6 +151,10 @@ def plain_texts(text: str) -> list[PlainText]:
     read = [given]
     if (lines := _rest_of_lines(given, _PREFIX)).text:
         read.append(lines)
+        found.append(lines)
+    if "\n>" in given.text and (lines := _rest_of_lines(given, _QUOTED)).text not in (
+        each.text for each in read
+    ):
         found.append(lines)
     for each in read:
         hunk = "\n@@ -" in each.text

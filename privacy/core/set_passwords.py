@@ -180,7 +180,7 @@ def is_random_path(value: str) -> bool:
         and _kinds(value) == 4
         and len(value) >= 12
         and _is_odd_path(value)
-        and shape_wordiness(value) < 0.3
+        and shape_wordiness(value) < 0.45
     )
 
 

@@ -18,7 +18,8 @@ _ENTRY = re.compile(
     r"|telephoneNumber|mobile|homePhone))(?P<sign>::?)[ \t]+(?P<v>[^\r\n]+)"
 )
 _ENTRY_NAME = re.compile(r"(?m)^dn:[ \t]+[^\n]*")
-_IN_NAME = re.compile(rf"(?i:(?<![a-z])cn)=(?P<v>{PERSON})(?=[,+\s]|$)")
+_LAST_FIRST = r"[A-Z\xc0-\xde\u0100-\u017d][^\W\d_]{1,24}\\?, [A-Z\xc0-\xde\u0100-\u017d][^\W\d_]{1,24}"
+_IN_NAME = re.compile(rf"(?i:(?<![a-z])cn)=(?P<v>{PERSON}|{_LAST_FIRST})(?=[,+\s]|$)")
 _FULL_NAMES = frozenset(("cn", "commonname", "displayname", "gecos"))
 _PARTS = frozenset(("sn", "surname", "givenname"))
 _ONE_NAME = re.compile(r"[^\W\d_][^\W\d_'.\u2019-]*(?:[ '\u2019-][^\W\d_]+){0,3}")
@@ -57,7 +58,7 @@ def find_entries(view: TextView) -> Iterator[Span]:
     for match in _ENTRY.finditer(view.text):
         key, value = match["key"].lower(), _plain(match)
         if key in _FULL_NAMES:
-            kind = "PERSON" if re.fullmatch(PERSON, value) and is_person(value) else ""
+            kind = "PERSON" if re.fullmatch(f"{PERSON}|{_LAST_FIRST}", value) and is_person(value) else ""
         elif key in _PARTS:
             kind = "PERSON" if _ONE_NAME.fullmatch(value) else ""
         else:

@@ -19,6 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x1f]")
 _BLANKS = " \t\r\n"  # blanks in JSON
 _COLON = re.compile(r"\s*:")
 _OBJECT = re.compile(r"\s*:\s*\{")
+_PAIR = re.compile(r"\s*:\s*\[[\[\s]*(?P<v>-?\d{1,3}\.\d{4,})\s*,\s*(?P<w>-?\d{1,3}\.\d{4,})")
 _NUMBER = re.compile(r"\s*:\s*(?P<v>\d{6,32}|-?\d{1,3}\.\d{3,15})(?=[\s,}\]])")
 _NAME_KEYS = frozenset(("name", "Name", "key", "Key"))
 _VALUE_KEYS = frozenset(("value", "Value", "default", "defaultValue"))
@@ -121,6 +122,8 @@ def _literals(text: str) -> Iterator[_Literal]:
                 announced = key
             if number := _NUMBER.match(text, match.end()):
                 yield _Literal(*number.span("v"), number["v"], key)
+            elif pair := _PAIR.match(text, match.end()):
+                yield from (_Literal(*pair.span(each), pair[each], key) for each in "vw")
         elif ":" in text[end : match.start()]:
             if key in _NAME_KEYS:
                 announced = value

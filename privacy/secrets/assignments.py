@@ -125,7 +125,7 @@ def find_continued(text: str, first: Span) -> Iterator[Span]:
 def find_assignments(view: TextView) -> Iterator[Span]:
     """Find `NAME=value`, `"name": "value"`, `--name value`, `name is value` under secrets' names."""
     seen = -1
-    literals = "''" in view.text or "\\'" in view.text
+    literals = any(each in view.text for each in ("''", "\\'", "'\"'\"'"))
     for at, end in find_assignment_starts(view):
         span = _of_whole_line(view.text, at, end)
         if span is None and literals:

@@ -21,7 +21,7 @@ from tracemill.privacy.core.rule import (
 _LEAST_DRAWN = 20  # characters of a part that is drawn as a whole
 _LEAST_JOINED = 32  # characters of parts that `_` and `-` of the alphabet separate
 _RUN = re.compile(rb"x{22,400}")  # in the plane of the characters of tokens
-_NO_EDGE = frozenset("/+.@=")
+_NO_EDGE = frozenset("/+.@")
 _APART, _PARTS = re.compile(r"[_-]"), re.compile(r"[._-]")
 _UPPER, _LOWER, _DIGIT = re.compile("[A-Z]"), re.compile("[a-z]"), re.compile("[0-9]")
 # First words of what is no secret: ids of messages, calls, payments and builds, digests.
@@ -45,7 +45,7 @@ def find_prefixed(view: TextView) -> Iterator[Span]:
     for run in _RUN.finditer(view.plane("runs")):
         start, end = run.span()
         start = skip_rule_escape(text, start)
-        if text[start - 1 : start] in _NO_EDGE or text[end : end + 1] in ("+", "/", "="):
+        if text[start - 1 : start] in _NO_EDGE or text[end : end + 1] in ("+", "/"):
             continue
         first, *parts = _APART.split(text[start:end].strip("_-"))
         if parts and first.lower() not in _PUBLIC and _has_drawn_part(parts):

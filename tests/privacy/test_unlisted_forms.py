@@ -1,4 +1,4 @@
-"""Secrets and personal data of forms that no list names are found by their place; code of the same look stays."""
+"""Secrets and personal data that no list names are found by their place; code of the same look stays."""
 
 import pytest
 
@@ -30,6 +30,11 @@ FOUND = (
     ("le mot de passe est Walrus_t9679 pour la base", "Walrus_t9679"),
     ("define( 'DB_PASSWORD', 'Walrus-t9679' );", "Walrus-t9679"),
     ("remoteuser = k\nremotepass = Walrus-t9679\n", "Walrus-t9679"),
+    ("export DB_PASSWORD='qFPn9R'\"'\"'lC91YBmI'", "lC91YBmI"),
+    (">  id | bsn | plan\n> ----+-----+------\n>   1 | 210984673 | pro", "210984673"),
+    ("so:\n> [mill.example.net]:587 etl:mXUIzvvVwX9rwnm14yM3S", "mXUIzvvVwX9r"),
+    ('{"type": "Point", "coordinates": [-8.090874, 36.032298]}', "36.032298"),
+    ("dn: CN=Novotná\\, Esperanza,OU=people,DC=o\n", "Novotná"),
     ("Handy: 0171 2750943", "2750943"),
     ("Tél: 01 46 40 40 47", "46 40 40"),
     ("no,Steuer-ID,x\n1,86095742719,a\n", "86095742719"),
