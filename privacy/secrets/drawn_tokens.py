@@ -22,6 +22,7 @@ _LEAST_DRAWN = 20  # characters of a part that is drawn as a whole
 _LEAST_JOINED = 32  # characters of parts that `_` and `-` of the alphabet separate
 _RUN = re.compile(rb"x{22,400}")  # in the plane of the characters of tokens
 _NO_EDGE = frozenset("/+.@")
+_WORDS = re.compile(r"(?:[a-z]+[_-]+)+(?=[a-z]+[_-])")  # words before the prefix: `notes-` of `notes-ghp_...`
 _APART, _PARTS = re.compile(r"[_-]"), re.compile(r"[._-]")
 _UPPER, _LOWER, _DIGIT = re.compile("[A-Z]"), re.compile("[a-z]"), re.compile("[0-9]")
 # First words of what is no secret: ids of messages, calls, payments and builds, digests.
@@ -49,7 +50,8 @@ def find_prefixed(view: TextView) -> Iterator[Span]:
             continue
         first, *parts = _APART.split(text[start:end].strip("_-"))
         if parts and first.lower() not in _PUBLIC and _has_drawn_part(parts):
-            yield Span(start, end, "API_KEY")
+            words = _WORDS.match(text, start, end)
+            yield Span(words.end() if words else start, end, "API_KEY")
 
 
 _DOTTED = compile_rule_pattern(
