@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tracemill.teachers.core.presets import DEFAULT_TEACHERS
     from tracemill.teachers.core.teacher_settings import ReplaySettings
     from tracemill.train.compose import compose_loss
+    from tracemill.train.composer.composer_trainer import ComposerReplicationTrainer
     from tracemill.train.losses.entropy_aware import entropy_aware_opd_loss
     from tracemill.train.losses.generalized_jsd import generalized_jsd_loss
     from tracemill.train.losses.preference import simpo_loss
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Action": "tracemill.records.message",
     "ClaudeCodeIngester": "tracemill.ingesters.ingester_classes",
+    "ComposerReplicationTrainer": "tracemill.train.composer.composer_trainer",
     "DEFAULT_TEACHERS": "tracemill.teachers.core.presets",
     "DJNormalizer": "tracemill.normalize.normalizer",
     "DPOPair": "tracemill.records.pair",
@@ -80,6 +82,7 @@ __all__ = [
     "DEFAULT_TEACHERS",
     "Action",
     "ClaudeCodeIngester",
+    "ComposerReplicationTrainer",
     "DJNormalizer",
     "DPOPair",
     "Message",
