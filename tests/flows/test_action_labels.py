@@ -74,7 +74,8 @@ def test_every_step_with_agreement_is_a_row(work: Workspace) -> None:
         "solved:0:2 agreed": ("agrees_with_student", True, 2, 2),
     }
     own, pair, near = (rows(outcome, "agreed")[f"failed:0:{step} agreed"] for step in range(3))
-    assert [row["weight"] for row in (own, pair, near)] == pytest.approx([2 / 3, 2 / 3, 1.0])
+    behind = 0.0  # the step behind a departure
+    assert [row["weight"] for row in (own, pair, near)] == pytest.approx([2 / 3, 2 / 3, behind])
     assert [row["completion"][0]["content"] for row in (own, pair, near)] == ["", "", ""]
     assert '"failed-1"' in own["completion"][0]["tool_calls"][0]
     assert "sed -n 300,400p" in near["completion"][0]["tool_calls"][0]

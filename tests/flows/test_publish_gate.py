@@ -60,8 +60,7 @@ def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
     assert refused.stdout == ""
     head, *lines = refused.stderr.strip().splitlines()
     assert head.startswith("tracemill: the release is refused: 1 private value in ")
-    assert "data/dpo/train-00000-of-00001.parquet row " in lines[0]
-    assert " evidence" in lines[0]
+    assert "  README.md line " in lines[0]  # the card shows the pair
     assert "GITHUB_TOKEN: " in lines[0]
     assert "The key is [GITHUB_TOKEN, 40 characters]." in lines[0]
     fingerprint = lines[0].split()[0]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from whole_records import whole_text
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.ingest.ingest_order import IngestOrder
@@ -84,13 +85,13 @@ class Place:
     def pairs(self, rules: RuleSet = TODAYS_RULES, **more: Any) -> dict[str, str]:
         """The pairs made anew: each as stored, by its id."""
         label_workspace(self.settings(**more), rules)
-        return {pair.pair_id: f"{pair.chosen}{pair.rejected}" for pair in load_pairs(self.work)}
+        return {pair.pair_id: whole_text((pair.chosen, pair.rejected)) for pair in load_pairs(self.work)}
 
     def stored(self) -> str:
         """The messages of all traces of the workspace."""
         ids = frozenset().union(*(self.work.covers("traces", s) for s in self.work.live("traces")))
         traces = load_traces(self.work, sorted(ids))
-        return "".join(str(context.messages) for trace in traces for context in trace.contexts)
+        return "".join(whole_text(context.messages) for trace in traces for context in trace.contexts)
 
 
 @pytest.fixture
