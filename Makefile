@@ -6,6 +6,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 DEMO := demo-workspace
 # What `make test-all` selects: TESTS=slow takes the long ones alone.
 TESTS := slow or not slow
+# The test of verifiers is a long one.
+ADAPTERS = $(VENV)/openenv/.ready $(if $(findstring not long,$(TESTS)),,$(VENV)/verifiers/.ready)
 # Compiled once, so that a start is as quick where Python may not write bytecode itself.
 COMPILE := $(BIN)/python -m compileall -q tracemill tracemill/*/ # links are followed where they are named
 
@@ -81,7 +83,7 @@ test: $(VENV)/.dev-ready
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-all: $(VENV)/.train-ready $(VENV)/trl-1.13/.ready
-	-@$(MAKE) --no-print-directory $(VENV)/openenv/.ready $(VENV)/verifiers/.ready # else their tests say NOT RUN
+	-@$(MAKE) --no-print-directory $(ADAPTERS) # else their tests say NOT RUN
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "$(TESTS)" # long tests wait more than they compute
