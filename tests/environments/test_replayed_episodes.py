@@ -134,6 +134,7 @@ def test_a_state_that_does_not_come_back_is_not_executed(
         ReplayedEpisodes([task]).restores(states[0])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_labels_by_execution_equal_the_truth_of_the_tasks(
     orchard_tasks: list[Task], environment: ReplayedEpisodes, tmp_path: Path

@@ -27,6 +27,7 @@ KEY = "sk-or-test-only-0123456789"
 Run = Callable[..., CompletedProcess[str]]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_session_that_grew_is_asked_about_at_its_new_steps_alone(tracemill: Run, tmp_path: Path) -> None:
     """What was bought stays; what is free is as if the session had always been that long."""

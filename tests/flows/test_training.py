@@ -304,7 +304,7 @@ def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, t
     report = json.loads((Path(found["path"]) / "training.json").read_text())
     assert [entry["step"] for entry in report["losses"]] == [1, 2]
     assert (Path(found["path"]) / "model.safetensors").stat().st_size > 10_000
-    more = "method = 'simpo'\noutput = 'after'\n[pairs]\nper_trace = 3\n"
+    more = "method = 'simpo'\noutput = 'after'\n[pairs]\nper_trace = 3\nfloor = 5\n"
     config.write_text(f"{text}{training}max_length = 3000\n{more}")
     again = tracemill("run", config, "--rebuild", "--json")
     assert again.returncode == 0, again.stderr[-2000:]

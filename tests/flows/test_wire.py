@@ -153,6 +153,7 @@ def test_kill_9_in_the_middle_pays_again_at_most_what_was_in_flight(
     assert 1 <= record["summary"]["held_calls"] <= 32
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ten_interrupts_each_end_at_the_first_press_and_nothing_is_paid_twice(
     tracemill: Run, tmp_path: Path, prefect_server: dict[str, str]

@@ -56,8 +56,11 @@ def trained(*given: Any, **settings: Any) -> dict[str, Any]:
     return run_training(job(*given, **settings), lambda said: None).report
 
 
+LONGER = [pytest.param(each, marks=pytest.mark.long) for each in ("dpo", "simpo")]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["sft", "dpo", "simpo"])
+@pytest.mark.parametrize("method", ["sft", *LONGER])
 def test_losses_are_those_of_a_training_without_packing(
     method: str, release: TrainingRelease, tiny: Path, tmp_path: Path
 ) -> None:
@@ -82,7 +85,7 @@ run_training(TrainingJob.model_validate_json(sys.argv[1]), lambda said: print(sa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["sft", "dpo", "simpo"])
+@pytest.mark.parametrize("method", ["sft", *LONGER])
 def test_a_training_that_was_killed_ends_with_the_same_bits(
     method: str, release: TrainingRelease, tiny: Path, tmp_path: Path
 ) -> None:
@@ -113,7 +116,7 @@ def test_a_training_that_was_killed_ends_with_the_same_bits(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["sft", "dpo", "simpo"])
+@pytest.mark.parametrize("method", ["sft", *LONGER])
 def test_two_processes_train_as_one_does(
     method: str, release: TrainingRelease, tiny: Path, tmp_path: Path
 ) -> None:
