@@ -157,16 +157,7 @@ class TaskServerEnvironment(Environment[CallToolAction, TaskObservation, TaskSta
         finished = call.name == FINISH
         result = ToolResult("") if finished else self._session.call(call)
         if not finished:
-            self._messages.append(
-                Message(
-                    "tool",
-                    result.text,
-                    tool_call_id=call.id,
-                    name=call.name,
-                    is_error=result.failed,
-                    error_kind=result.error_kind,
-                )
-            )
+            self._messages.append(result.to_message(call))
         seen = TaskObservation(
             tool_name=call.name,
             result=result.text,

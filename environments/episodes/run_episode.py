@@ -82,16 +82,7 @@ def run_episode(
                 malformed += result.malformed
                 ended = ended or (call.name == "finish" and not result.failed)
                 if call.name != "finish":
-                    messages.append(
-                        Message(
-                            "tool",
-                            result.text,
-                            tool_call_id=call.id,
-                            name=call.name,
-                            is_error=result.failed,
-                            error_kind=result.error_kind,
-                        )
-                    )
+                    messages.append(result.to_message(call))
             if ended or not answer.tool_calls:
                 break
         calls = [call for message in messages for call in message.tool_calls]

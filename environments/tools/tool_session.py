@@ -13,7 +13,7 @@ from tracemill.environments.sandbox.python_runtime import PACKAGES, PYTHON
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Mount, Sandbox
 from tracemill.harnesses.core.schema_builders import load_stand_in_tools
 from tracemill.records.errors import EnvironmentTaskError
-from tracemill.records.message import ErrorKind, ToolCall, ToolSpec
+from tracemill.records.message import ErrorKind, Message, ToolCall, ToolSpec
 
 HarnessName = Literal["claude_code", "openhands"]
 TOOLS: Mapping[HarnessName, tuple[str, ...]] = {
@@ -48,6 +48,17 @@ class ToolResult:
     error_kind: str | None = None
     malformed: bool = False
     seconds: float = 0.0
+
+    def to_message(self, call: ToolCall) -> Message:
+        """Return the message by which the agent is shown the result of its call."""
+        return Message(
+            "tool",
+            self.text,
+            tool_call_id=call.id,
+            name=call.name,
+            is_error=self.failed,
+            error_kind=self.error_kind,
+        )
 
 
 def tool_specs(harness: HarnessName) -> tuple[ToolSpec, ...]:
