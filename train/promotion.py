@@ -1,51 +1,22 @@
-"""Compare a new model with the last promoted one on held-out pairs, and decide whether it takes its place.
+"""Compare a new model with the last promoted one on held-out pairs, and decide whether it takes its place."""
 
-A pair is ranked right if the mean log probability of a token of its chosen side is above that of its rejected
-side (the reward of SimPO, https://arxiv.org/abs/2405.14734, without its scale); the margin is the mean
-difference, in nats a token. Neither needs the model that a training began from.
-"""
-
-import json
-import subprocess
-import sys
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from tracemill.records.errors import TrainingError
+from tracemill.train.preferences import (
+    NO_PAIR,
+    PreferenceQuestion,
+    Preferences,
+    held_out_files,
+    measure_preferences,
+)
 from tracemill.train.start_child import check_packages, training_environment
-from tracemill.train.training_job import TrainingJob, TrainingRelease
-from tracemill.train.training_settings import TrainingSettings
+from tracemill.train.training_job import TrainingJob
 
-QUESTION, MEASURED = "measure.json", "measured.json"
-HELD_OUT = ("validation", "test")
-"""Splits whose pairs no training reads."""
-NO_PAIR = "the release holds out no pair"
 CANDIDATE, LATEST = "candidate", "latest"
 """Tags of a model repository: the newest model, and the newest one that was promoted."""
-
-
-class PreferenceQuestion(BaseModel):
-    """Which models are measured on the held-out pairs of which release."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    release: TrainingRelease
-    settings: TrainingSettings
-    models: dict[str, str]
-    """Folder of each model by a name; the first decides which pairs fit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Preferences:
-    """What a model makes of held-out pairs: how many, share ranked right, mean margin in nats a token."""
-
-    rows: int
-    accuracy: float
-    margin: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,41 +50,15 @@ def compare_models(job: TrainingJob, checkpoint: Path, last: Path | None) -> Pro
 
     What cannot be measured is not promoted, and the decision says why.
     """
-    if job.release.path is not None and not _held_out_files(job.release.path):
+    if job.release.path is not None and not held_out_files(job.release.path):
         return PromotionDecision(False, f"not compared: {NO_PAIR}")
     models = {"new": str(checkpoint)} | ({"last": str(last)} if last is not None else {})
     settings = job.settings.model_copy(update={"method": "dpo", "chat_template": None})
+    question = PreferenceQuestion(release=job.release, settings=settings, models=models)
     try:
-        check_packages(settings)
-    except TrainingError as error:  # a launcher may train where this machine has no torch
+        check_packages(settings)  # a launcher may train where this machine has no torch
+        margins = measure_preferences(question, training_environment(job)).margins
+    except TrainingError as error:
         return PromotionDecision(False, f"not compared: {error}")
-    measured = _measure(PreferenceQuestion(release=job.release, settings=settings, models=models), job)
-    if (why := measured.get("refused")) is not None:
-        return PromotionDecision(False, f"not compared: {why}")
-    found = {name: Preferences(**figures) for name, figures in measured.items()}
+    found = {name: Preferences.of(each) for name, each in margins.items()}
     return decide(found["new"], found.get("last"))
-
-
-def _held_out_files(release: Path) -> list[Path]:
-    return [file for split in HELD_OUT for file in release.glob(f"data/dpo/{split}*.parquet")]
-
-
-def _measure(question: PreferenceQuestion, job: TrainingJob) -> dict[str, Any]:
-    """Return what a child process with torch measured."""
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / QUESTION).write_text(question.model_dump_json(), encoding="utf-8")
-        command = [sys.executable, "-P", "-m", "tracemill.train.trl.measure", folder]
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=training_environment(job),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        try:
-            return json.loads((Path(folder) / MEASURED).read_bytes())
-        except OSError:
-            raise TrainingError(
-                f"the comparison of models ended with code {done.returncode}", "figures", "call it again"
-            ) from None

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held_out_margins import held_out_margins
 from hub_stub import TOKEN, Hub
 from training_releases import released, tiny_model
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.training.promotion_run import decision_table_rows
 from tracemill.flows.training.training_run import train_and_decide, training_table_rows
-from tracemill.train.promotion import Preferences, decide
+from tracemill.train.preferences import Preferences
+from tracemill.train.promotion import decide
 
 NOTHING = 'echo weights > "$TRACEMILL_OUTPUT/model.bin"'
 
@@ -92,30 +94,8 @@ def test_what_is_no_model_is_not_promoted(tmp_path: Path) -> None:
     assert record["reason"].startswith(f"not compared: model {tmp_path}/out/views/")
 
 
-def expected(model: Path, release: Path) -> tuple[float, float]:
-    """Accuracy and margin on the held-out pairs, worked out with transformers alone."""
-    import torch
-    from datasets import load_dataset
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    net, tokenizer = AutoModelForCausalLM.from_pretrained(model), AutoTokenizer.from_pretrained(model)
-    rows: Any = load_dataset(str(release), "dpo", split="validation")
-
-    def mean(row: Any, side: str) -> float:
-        def text(messages: list[Any], **options: Any) -> str:
-            return tokenizer.apply_chat_template(messages, tools=row["tools"], tokenize=False, **options)
-
-        before = text(row["prompt"], add_generation_prompt=True)
-        whole = text([*row["prompt"], *row[side]])
-        assert whole.startswith(before)
-        start = len(tokenizer(before)["input_ids"])
-        ids = torch.tensor([tokenizer(before)["input_ids"] + tokenizer(whole[len(before) :])["input_ids"]])
-        with torch.no_grad():
-            logs = net(ids).logits.log_softmax(-1)
-        places = range(start, ids.shape[1])
-        return sum(logs[0, at - 1, ids[0, at]].item() for at in places) / len(places)
-
-    margins = [mean(row, "chosen") - mean(row, "rejected") for row in rows]
+def ranked(model: Path, release: Path) -> tuple[float, float]:
+    margins = held_out_margins(model, release)
     return sum(margin > 0 for margin in margins) / len(margins), sum(margins) / len(margins)
 
 
@@ -144,10 +124,10 @@ def test_a_better_model_becomes_the_latest_and_a_worse_one_does_not(
     assert lines_of(tmp_path) == [first, second, third]
     assert again == third
     assert [record["decision"] for record in (first, second, third)] == ["promote", "promote", "keep"]
-    accuracy, margin = expected(tiny, made.path)
+    accuracy, margin = ranked(tiny, made.path)
     assert first["new"] == {"rows": 3, "accuracy": accuracy, "margin": pytest.approx(margin, abs=1e-4)}
     assert (Path(second["checkpoint"]) / "adapter_config.json").exists()
-    accuracy, margin = expected(Path(second["checkpoint"]), made.path)
+    accuracy, margin = ranked(Path(second["checkpoint"]), made.path)
     assert second["new"] == {"rows": 3, "accuracy": accuracy, "margin": pytest.approx(margin, abs=1e-4)}
     assert (second["last"], second["last_checkpoint"]) == (first["new"], first["checkpoint"])
     assert (third["new"], third["last"]) == (first["new"], second["new"])

@@ -35,7 +35,7 @@ def long_row(turns: int) -> dict[str, Any]:
 
 def test_a_row_that_fits_is_as_it_was() -> None:
     fitted = fit_rows([long_row(2)], words, 37, cut=True)
-    assert fitted.rows == [{name: long_row(2)[name] for name in ("prompt", "chosen", "rejected", "tools")}]
+    assert fitted.rows == [long_row(2)]
     assert (fitted.cut, fitted.dropped, fitted.shortest_tokens) == (0, {}, 37)
 
 
@@ -66,7 +66,7 @@ def test_a_row_with_one_completion_keeps_it_and_its_label() -> None:
     given = {"prompt": long_row(9)["prompt"], "tools": [], "other": 1, **beside}
     fitted = fit_rows([given], words, 3 + 10 + 6 + 3 * 12, cut=True)
     [kept] = fitted.rows
-    assert {name: kept[name] for name in kept if name != "prompt"} == beside | {"tools": None}
+    assert {name: kept[name] for name in kept if name != "prompt"} == beside | {"other": 1, "tools": None}
     assert (fitted.cut, fitted.measured, len(kept["prompt"])) == (1, 1, 8)
 
 

@@ -59,7 +59,7 @@ from tracemill.cli.overrides import (
 from tracemill.cli.privacy_group import privacy_app
 from tracemill.cli.release_group import release_app
 from tracemill.cli.replay import estimate, replay
-from tracemill.cli.train import deploy, schedule, train
+from tracemill.cli.train import deploy, eval_model, schedule, train
 from tracemill.flows.runtime.interrupts import EXIT_CODE, remembered
 from tracemill.records.errors import TracemillError
 from tracemill.records.storage.atomic_files import make_files_private
@@ -220,6 +220,7 @@ def status(
 
 app.command()(init)
 app.command()(train)
+app.command()(eval_model)
 app.command()(evaluate)
 app.command()(judge)
 

@@ -1,4 +1,4 @@
-"""`tracemill train`, `tracemill schedule` and `tracemill deploy` on the command line."""
+"""`tracemill train`, `eval-model`, `schedule` and `deploy` on the command line."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -54,14 +54,12 @@ def train(
     from tracemill.flows.config.run_settings import load_settings
 
     given: dict[str, Any] = {
-        "model": model,
+        "model": model and _placed(model),
         "method": method,
         "output": output and str(output.resolve()),
         "max_steps": max_steps,
         "launcher": launcher,
     }
-    if model is not None and (model.startswith((".", "/", "~")) or Path(model).exists()):
-        given["model"] = str(Path(model).expanduser().resolve())
     over = run_overrides(workspace)
     if chosen := {key: value for key, value in given.items() if value is not None}:
         over["training"] = chosen
@@ -69,6 +67,57 @@ def train(
     run_action(
         TrainAction.of(name for name, chosen in flags if chosen), load_settings(config, over), release, json
     )
+
+
+def eval_model(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...", help="Model id on the Hub, or a folder; the first is the baseline."
+        ),
+    ],
+    release: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RELEASE",
+            help="NAME[@VERSION], VERSION, a folder or OWNER/NAME[@TAG].",
+            show_default="the newest",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Run configuration (TOML).", show_default="none")
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Tokens of a prompt and a side.", show_default="4096"),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(metavar="NAME", help="auto, cpu or cuda.", show_default="auto")
+    ] = None,
+    workspace: WorkspaceOption = None,
+    json: Json = False,
+) -> None:
+    """Measure how models rank the pairs that a release holds out.
+
+    No training reads these pairs. Nothing is sent and nothing is spent.
+    """
+    from tracemill.cli.commands import say
+    from tracemill.flows.config.run_settings import load_settings
+    from tracemill.flows.training.model_evaluation import evaluate_models, evaluation_table_rows
+
+    placed = [_placed(model) for model in models]
+    given = {"model": placed[0], "max_length": max_length, "device": device}
+    over = run_overrides(workspace)
+    over["training"] = {key: value for key, value in given.items() if value is not None}
+    found = evaluate_models(load_settings(config, over), placed, release)
+    say(evaluation_table_rows(found), f"tracemill eval-model {found['release']}", found, json)
+
+
+def _placed(model: str) -> str:
+    """Return the whole path of a model in a folder; an id of the Hub as it is."""
+    if model.startswith((".", "/", "~")) or Path(model).exists():
+        return str(Path(model).expanduser().resolve())
+    return model
 
 
 def schedule(

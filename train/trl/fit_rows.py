@@ -18,16 +18,15 @@ Measure = Callable[[list[Message], Row], int]
 
 LEFT_OUT = "\n\n[{count} earlier messages are left out]"
 _SIDES = ("chosen", "rejected", "completion")
-_OTHER_COLUMNS = ("label", "weight")
 
 
 @dataclass(slots=True)
 class FittedRows:
     """Rows as the trainer gets them, and counts of the others.
 
-    A row has `prompt`, its sides, `tools`, and `label` and `weight` if it has them. `measured` counts rows of
-    a weight above 0, `parted` rows whose prompt the template writes differently once an answer follows,
-    `shortest_tokens` is the length of the shortest row before any cut.
+    A row has `prompt`, maybe cut, `tools`, which may be None, and its other columns as they were. `measured`
+    counts rows of a weight above 0, `parted` rows whose prompt the template writes differently once an answer
+    follows, `shortest_tokens` is the length of the shortest row before any cut.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -68,7 +67,7 @@ def fit_rows(rows: Iterable[Row], measure: Measure, max_length: int, cut: bool) 
                 fitted.dropped[f"longer than {max_length} tokens"] += 1
                 continue
             prompt, fitted.cut = shorter, fitted.cut + 1
-        kept = {name: row[name] for name in (*sides_of(row), *_OTHER_COLUMNS) if name in row}
+        kept = {name: value for name, value in row.items() if name not in ("prompt", "tools")}
         if "weight" in kept and kept["weight"] is None:
             kept["weight"] = 1.0
         fitted.rows.append({"prompt": prompt, **kept, "tools": row["tools"] or None})

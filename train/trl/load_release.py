@@ -58,11 +58,12 @@ def load_splits(
     settings: TrainingSettings,
     cache: Path,
     held_out: Sequence[str] = ("validation",),
+    beside: Sequence[str] = (),
 ) -> dict[str, Dataset]:
     """Load `train`, and those of `held_out` that the release has, of the config that the method reads.
 
-    They have the columns of the method, and `weight` if it is used. Raises TrainingError if the release
-    cannot be loaded, or lacks the config, its columns or rows to train on.
+    They have the columns of the method, `weight` if it is used, and those of `beside` that there are. Raises
+    TrainingError if the release cannot be loaded, or lacks the config, its columns or rows to train on.
     """
     method, place = TRAINING_METHODS.get(settings.method), release.place
     revision = None if release.path else release.digest
@@ -83,6 +84,7 @@ def load_splits(
         )
     counts = method.weighted and settings.use_weights and _WEIGHT in present
     columns = [*method.columns, *([_WEIGHT] if counts else ())]
+    columns += [name for name in beside if name in present]
     return {name: split.select_columns(columns) for name, split in splits.items()}
 
 

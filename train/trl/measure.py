@@ -1,7 +1,7 @@
 """Measure models on held-out pairs: `python -m tracemill.train.trl.measure FOLDER`.
 
-It reads `measure.json` in the folder (a `PreferenceQuestion`) and writes `measured.json`: figures by the
-names of the models, or `refused` with a message.
+It reads `measure.json` in the folder (a `PreferenceQuestion`) and writes `measured.json`: a
+`PreferenceMargins`, or `refused` with a message.
 """
 
 # pyright: reportMissingImports=false
@@ -17,35 +17,51 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from tracemill.records.errors import TrainingError
 from tracemill.records.storage.atomic_files import write_json
 from tracemill.train.losses.token_log_probs import token_log_probs
-from tracemill.train.promotion import HELD_OUT, MEASURED, NO_PAIR, QUESTION, PreferenceQuestion
+from tracemill.train.preferences import (
+    HELD_OUT,
+    MEASURED,
+    NO_PAIR,
+    PAIR_COLUMNS,
+    QUESTION,
+    PreferenceMargins,
+    PreferenceQuestion,
+)
 from tracemill.train.trl.chat_template import render_chat_template
 from tracemill.train.trl.load_release import fit_split, load_splits, model_error
 from tracemill.train.trl.worker import worker_error_text
 
 
-def measure_models(question: PreferenceQuestion, cache: Path) -> dict[str, Any]:
-    """Return `rows`, `accuracy` and `margin` of each model on the held-out pairs that fit the first one.
+def measure_models(question: PreferenceQuestion, cache: Path) -> PreferenceMargins:
+    """Return the margins of each model on the held-out pairs that fit the first one.
 
     Raises TrainingError if a model or the release cannot be loaded, or no pair is held out.
     """
     settings = question.settings
-    splits = load_splits(question.release, settings, cache, HELD_OUT)
+    splits = load_splits(question.release, settings, cache, HELD_OUT, PAIR_COLUMNS)
     held_out = [splits[name] for name in HELD_OUT if splits.get(name)]
     if not held_out:
         raise TrainingError(NO_PAIR)
     fitted = None
-    figures: dict[str, Any] = {}
+    margins: dict[str, list[float]] = {}
     for name, folder in question.models.items():
         tokenizer = _load(AutoTokenizer, folder)
+        if settings.chat_template is not None:
+            tokenizer.chat_template = settings.chat_template.read_text(encoding="utf-8")
         if fitted is None:
             fitted = fit_split(concatenate_datasets(held_out), tokenizer, settings)
             if not fitted.rows:
-                raise TrainingError("no held-out pair fits training.max_length")
-        figures[name] = _measure(folder, tokenizer, fitted.rows, settings.device)
-    return figures
+                raise TrainingError(
+                    f"none of {fitted.measured} held-out pairs fits max_length = {settings.max_length}",
+                    f"more than that: the shortest has {fitted.shortest_tokens} tokens",
+                    "raise training.max_length or --max-length",
+                )
+        margins[name] = _measure(folder, tokenizer, fitted.rows, settings.device)
+    rows = fitted.rows if fitted else []
+    pairs = [{name: str(row[name]) for name in PAIR_COLUMNS if name in row} for row in rows]
+    return PreferenceMargins(pairs=pairs, margins=margins, left_out=dict(fitted.dropped) if fitted else {})
 
 
-def _measure(folder: str, tokenizer: Any, rows: list[dict[str, Any]], device: str) -> dict[str, Any]:
+def _measure(folder: str, tokenizer: Any, rows: list[dict[str, Any]], device: str) -> list[float]:
     model = _load(AutoModelForCausalLM, folder, dtype="auto")
     model.to("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu").eval()
     margins = []
@@ -56,8 +72,7 @@ def _measure(folder: str, tokenizer: Any, rows: list[dict[str, Any]], device: st
             for side in ("chosen", "rejected")
         )
         margins.append(chosen - rejected)
-    right = sum(margin > 0 for margin in margins)
-    return {"rows": len(margins), "accuracy": right / len(margins), "margin": sum(margins) / len(margins)}
+    return margins
 
 
 def _load(kind: Any, folder: str, **options: Any) -> Any:
@@ -83,7 +98,7 @@ def main(folder: Path) -> int:
     disable_progress_bars()
     question = PreferenceQuestion.model_validate_json((folder / QUESTION).read_bytes())
     try:
-        measured = measure_models(question, folder / "cache")
+        measured = measure_models(question, folder / "cache").model_dump()
     except TrainingError as error:
         measured = {"refused": str(error)}
     except Exception as error:
