@@ -180,6 +180,7 @@ def figures(trained: TrainingResult) -> dict[str, Any]:
         "simulated": report["release"]["simulated"],
         "steps": report["steps"],
         "rows": report["rows"],
+        "whole_at": report.get("whole_at", {}),
         "first_loss": losses[0] if losses else None,
         "last_loss": losses[-1] if losses else None,
         "validation": report["validation"],
@@ -205,6 +206,9 @@ def training_table_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     if used.get("weight") is not None:
         rows += f"\nsum of weights {used['weight']:,.1f}"
     rows += "".join(f"\n{count:,} dropped: {why}" for why, count in used["dropped"].items())
+    if (used["cut"] or used["dropped"]) and found["whole_at"]:
+        whole = (f"{count:,} at {int(window):,}" for window, count in found["whole_at"].items())
+        rows += f"\nfit whole in max_length: {', '.join(whole)}"
     if used["parted"]:
         rows += f"\n{used['parted']:,} whose prompt the chat template renders differently before an answer"
     loss = (

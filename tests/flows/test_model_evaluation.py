@@ -120,7 +120,7 @@ def test_two_models_are_ranked_on_the_same_pairs(console: Call, tmp_path: Path) 
     said = refused(
         console("eval-model", first, "--workspace", tmp_path / "w", "--release", "views", "--max-length", "3")
     )
-    assert "none of 12 held-out pairs fits max_length = 3; expected more than that: the shortest has" in said
+    assert "none of 12 rows fits max_length = 3; expected more than that: the shortest row has" in said
 
 
 def other_weights(model: Path, folder: Path) -> Path:

@@ -258,6 +258,9 @@ def test_what_went_wrong_in_a_training_is_a_row_and_a_line(tmp_path: Path) -> No
         "sum of weights 6.2",
         "2 dropped: of weight 0",
     ]
+    report["whole_at"] = {"4096": 6, "8192": 1_200}
+    table = dict(training_table_rows(figures(TrainingResult(tmp_path, report, True))))
+    assert table["training rows"].splitlines()[-1] == "fit whole in max_length: 6 at 4,096, 1,200 at 8,192"
     assert table["validation"].endswith("on 8 rows, 50% of tokens predicted")
     assert table["training warning"] == "one line"
 

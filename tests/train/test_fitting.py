@@ -36,7 +36,14 @@ def long_row(turns: int) -> dict[str, Any]:
 def test_a_row_that_fits_is_as_it_was() -> None:
     fitted = fit_rows([long_row(2)], words, 37, cut=True)
     assert fitted.rows == [long_row(2)]
-    assert (fitted.cut, fitted.dropped, fitted.shortest_tokens) == (0, {}, 37)
+    assert (fitted.cut, fitted.dropped, fitted.lengths) == (0, {}, [37])
+
+
+def test_rows_that_fit_whole_are_counted_for_each_window() -> None:
+    rows = [row([{"role": "user", "content": " ".join(["w"] * size)}]) for size in (9, 4086, 8000, 40_000)]
+    fitted = fit_rows(rows, words, 100, cut=True)
+    assert fitted.lengths == [19, 4096, 8010, 40_010]
+    assert fitted.whole_at() == {4096: 2, 8192: 3, 16384: 3, 32768: 3}
 
 
 def test_a_longer_one_keeps_system_prompt_task_and_last_turns() -> None:

@@ -16,6 +16,8 @@ Row = Mapping[str, Any]
 Measure = Callable[[list[Message], Row], int]
 """Returns the tokens of a prompt with the longest side of the row. Raises ValueError if it cannot."""
 
+WINDOWS = (4096, 8192, 16384, 32768)
+"""Values of `max_length`, in tokens, that users choose from."""
 LEFT_OUT = "\n\n[{count} earlier messages are left out]"
 _SIDES = ("chosen", "rejected", "completion")
 
@@ -26,7 +28,7 @@ class FittedRows:
 
     A row has `prompt`, maybe cut, `tools`, which may be None, and its other columns as they were. `measured`
     counts rows of a weight above 0, `parted` rows whose prompt the template writes differently once an answer
-    follows, `shortest_tokens` is the length of the shortest row before any cut.
+    follows, `lengths` holds the tokens of each row that the template takes, before any cut.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -34,7 +36,11 @@ class FittedRows:
     dropped: Counter[str] = field(default_factory=Counter)
     parted: int = 0
     measured: int = 0
-    shortest_tokens: int | None = None
+    lengths: list[int] = field(default_factory=list)
+
+    def whole_at(self) -> dict[int, int]:
+        """Return how many rows would fit uncut, by the value of `max_length`."""
+        return {window: sum(tokens <= window for tokens in self.lengths) for window in WINDOWS}
 
 
 def sides_of(row: Row) -> list[str]:
@@ -59,8 +65,7 @@ def fit_rows(rows: Iterable[Row], measure: Measure, max_length: int, cut: bool) 
         except ValueError:
             fitted.dropped["the chat template refuses it"] += 1
             continue
-        if fitted.shortest_tokens is None or tokens < fitted.shortest_tokens:
-            fitted.shortest_tokens = tokens
+        fitted.lengths.append(tokens)
         if tokens > max_length:
             shorter = cut_prompt(prompt, row, measure, max_length, tokens) if cut else None
             if shorter is None:

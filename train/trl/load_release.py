@@ -106,7 +106,7 @@ def check_rows(fitted: FittedRows, settings: TrainingSettings) -> None:
             "some that count",
             "set training.use_weights = false to take them all alike",
         )
-    if fitted.shortest_tokens is None:
+    if not fitted.lengths:
         raise TrainingError(
             f"the chat template of {settings.model} refuses all {fitted.measured} rows",
             "one that takes tool calls and their results",
@@ -114,7 +114,7 @@ def check_rows(fitted: FittedRows, settings: TrainingSettings) -> None:
         )
     raise TrainingError(
         f"none of {fitted.measured} rows fits max_length = {settings.max_length}",
-        f"more than that: the shortest row has {fitted.shortest_tokens} tokens",
+        f"more than that: the shortest row has {min(fitted.lengths)} tokens",
         "raise training.max_length",
     )
 

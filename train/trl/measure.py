@@ -27,7 +27,7 @@ from tracemill.train.preferences import (
     PreferenceQuestion,
 )
 from tracemill.train.trl.chat_template import render_chat_template
-from tracemill.train.trl.load_release import fit_split, load_splits, model_error
+from tracemill.train.trl.load_release import check_rows, fit_split, load_splits, model_error
 from tracemill.train.trl.worker import worker_error_text
 
 
@@ -49,12 +49,7 @@ def measure_models(question: PreferenceQuestion, cache: Path) -> PreferenceMargi
             tokenizer.chat_template = settings.chat_template.read_text(encoding="utf-8")
         if fitted is None:
             fitted = fit_split(concatenate_datasets(held_out), tokenizer, settings)
-            if not fitted.rows:
-                raise TrainingError(
-                    f"none of {fitted.measured} held-out pairs fits max_length = {settings.max_length}",
-                    f"more than that: the shortest has {fitted.shortest_tokens} tokens",
-                    "raise training.max_length or --max-length",
-                )
+            check_rows(fitted, settings)
         margins[name] = _measure(folder, tokenizer, fitted.rows, settings.device)
     rows = fitted.rows if fitted else []
     pairs = [{name: str(row[name]) for name in PAIR_COLUMNS if name in row} for row in rows]

@@ -8,6 +8,7 @@ import json
 import math
 import platform
 import shutil
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,9 @@ def run_trainer(
     on_progress({"phase": "measuring rows"})
     fitted = {name: fit_split(split, tokenizer, settings) for name, split in splits.items()}
     check_rows(fitted["train"], settings)
+    windows = _windows_text(fitted["train"])
+    sys.stdout.write(windows + "\n")
+    on_progress({"phase": windows})
     resumed, before_s = _last_checkpoint(folder / "checkpoints")
     callback = _make_callback(on_progress, stop, began - before_s)
     trainer = make_trainer(settings, folder / "checkpoints", tokenizer, splits, fitted, [callback])
@@ -80,6 +84,12 @@ def run_trainer(
     (folder / "final" / REPORT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     (folder / "final" / "README.md").write_text(model_card(report, settings.model), encoding="utf-8")
     return {}
+
+
+def _windows_text(fitted: FittedRows) -> str:
+    """Write how many rows each value of `max_length` would keep whole, before anything is trained."""
+    whole = ", ".join(f"{count:,} at {window:,}" for window, count in fitted.whole_at().items())
+    return f"of {len(fitted.lengths):,} rows fit whole in max_length: {whole}"
 
 
 def _check_device(settings: TrainingSettings) -> None:
@@ -199,6 +209,7 @@ def _report(job: TrainingJob, trainer: Any, fitted: dict[str, FittedRows]) -> di
         "release": job.release.model_dump(mode="json"),
         "settings": job.settings.model_dump(mode="json"),
         "rows": {name: _row_counts(each) for name, each in fitted.items()},
+        "whole_at": fitted["train"].whole_at(),
         "steps": trainer.state.global_step,
         "losses": losses,
         "validation": validation,
