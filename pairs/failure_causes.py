@@ -4,6 +4,7 @@ Only mistakes of the call itself have a cause. A failing test, a compiler error 
 something about the code and nothing about the call, and makes no pair.
 """
 
+import json
 import re
 from enum import StrEnum
 
@@ -42,6 +43,8 @@ _TOOL_MESSAGES = (
         r"String to replace not found|did not appear verbatim|Multiple occurrences of old_str",
     ),
     (FailureCause.TEXT_ABSENT, r"Found \d+ matches of the string to replace"),
+    (FailureCause.TEXT_ABSENT, r"verification failed: Failed to find (?:expected lines|context)"),
+    (FailureCause.ARGUMENTS, r"^failed to parse function arguments"),
     (
         FailureCause.DIRECTORY,
         r"EISDIR|view_range` parameter is not allowed when `path` points to a directory",
@@ -75,13 +78,19 @@ _SHORT = 600
 _HEADER = re.compile(r"^(?:OBSERVATION|EXECUTION RESULT of \[[\w.-]+\]):\n|^Exit code \d+\n")
 _FRAME = re.compile(r"^<returncode>(\d+)</returncode>\n(?:<output>\n?(.*?)(?:</output>\s*)?)?$", re.DOTALL)
 
+_CODEX_STARTS = ("Command: ", "Chunk ID: ", "Exit code: ", "Wall time")
+_CODEX_FRAME = re.compile(
+    r"^(?:.*?\n)??(?:Process exited with code|Exit code:) (-?\d+)\n(?:[^\n]*\n){0,4}?Output:\n(.*)$",
+    re.DOTALL,
+)
+
 
 def find_failure_cause(
     call: ToolCall, result: Message, operation: Operation, harness: Harness
 ) -> FailureCause | None:
     """Return what was wrong with a call that gave this result, None if that is unknown."""
     rule = rule_for(harness, call.name)
-    text = _unwrap_output(result.content[:4000])
+    text = _unwrap_output(_codex_output(result.content)[:4000])
     failed = bool(result.is_error or result.error_kind)
     if operation == Operation.SEARCH and _NOTHING_FOUND.match(_HEADER.sub("", text) or text):
         return FailureCause.PATTERN
@@ -90,6 +99,21 @@ def find_failure_cause(
     if not failed:
         return None
     return next((cause for cause, pattern in _TOOL_PATTERNS if pattern.search(text)), None)
+
+
+def _codex_output(text: str) -> str:
+    """Remove what Codex puts around the output of a command: lines in front of it, or a JSON object."""
+    if text.startswith(_CODEX_STARTS) and (match := _CODEX_FRAME.match(text)):
+        code, output = match.groups()
+    elif text.startswith('{"output":'):
+        try:
+            value = json.loads(text)
+            code, output = str(value["metadata"]["exit_code"]), str(value["output"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return text
+    else:
+        return text
+    return output if code == "0" else f"Exit code {code}\n{output}"
 
 
 def _unwrap_output(text: str) -> str:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.operations import find_call_operation
+from tracemill.harnesses.core.vocabulary import Operation, ToolRule
+from tracemill.harnesses.operations import action_command_line, find_call_operation
 from tracemill.harnesses.shell.operations import CommandEffect
 from tracemill.harnesses.shell.parse_line import parse_command
+from tracemill.harnesses.shell.patches import PATCH_TOOL, Hunk, read_patch
 from tracemill.pairs.failure_causes import FailureCause
 from tracemill.pairs.shown_text import ShownText
 from tracemill.records.message import ToolCall
@@ -18,6 +19,7 @@ _WORD = re.compile(r"[A-Za-z0-9_]+")
 _PATH_WORD = re.compile(r"^[\w.@~+/${}-]*(?:/|\.\w{1,8}$)[\w.@~+/${}-]*$")
 _NEW_TEXT = ("new_string", "new_str", "content", "file_text", "replacement_text")
 _OLD_TEXT = ("old_string", "old_str")
+_SHELL = ToolRule(Operation.RUN, ("command", "cmd"), "shell")
 _RELATED = 0.5
 _SAME_WORDS = 0.4
 
@@ -38,8 +40,17 @@ class CallAttempt:
     @property
     def command(self) -> str:
         """Return the command line, "" if the call has none."""
-        value = self.arguments.get("command")
-        return value if isinstance(value, str) and "path" not in self.arguments else ""
+        if "path" in self.arguments:
+            return ""
+        return action_command_line(self.arguments, _SHELL) or ""
+
+    @property
+    def hunks(self) -> tuple[Hunk, ...]:
+        """Return the changes of a call that applies a patch."""
+        patch = self.arguments.get("input") if self.call.name == PATCH_TOOL else None
+        return (
+            tuple(hunk for each in read_patch(patch) for hunk in each.hunks) if isinstance(patch, str) else ()
+        )
 
 
 def is_fix(cause: FailureCause, failed: CallAttempt, later: CallAttempt) -> bool:
@@ -97,6 +108,7 @@ def _same_new_text(failed: CallAttempt, later: CallAttempt) -> bool:
 def _new_text(attempt: CallAttempt) -> str:
     texts = [str(attempt.arguments[name]) for name in _NEW_TEXT if attempt.arguments.get(name)]
     texts += [str(edit.get("new_string", "")) for edit in _edits(attempt)]
+    texts += ["\n".join(hunk.new) for hunk in attempt.hunks]
     return "\n".join(texts)
 
 
@@ -108,6 +120,7 @@ def _line_range(attempt: CallAttempt) -> tuple[int, int] | None:
 
 def _old_texts(attempt: CallAttempt) -> list[str]:
     texts = [str(attempt.arguments[name]) for name in _OLD_TEXT if attempt.arguments.get(name)]
+    texts += ["\n".join(hunk.old) for hunk in attempt.hunks if hunk.old]
     return texts + [str(edit.get("old_string", "")) for edit in _edits(attempt)]
 
 
