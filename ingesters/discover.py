@@ -22,6 +22,8 @@ FETCHED = "fetched when it is read"
 AGENT_FOLDERS = (
     ".claude/projects",
     ".config/claude/projects",
+    ".codex/sessions",
+    ".codex/archived_sessions",
     ".openhands/conversations",
     ".openhands/sessions",
 )

@@ -24,6 +24,7 @@ FORMATS: Registry[Format] = Registry(
         "claude_code": "tracemill.ingesters.claude_code.format:FORMAT",
         "mini_swe_agent": "tracemill.ingesters.mini_swe_agent.format:FORMAT",
         "swe_agent": "tracemill.ingesters.swe_agent.format:FORMAT",
+        "codex": "tracemill.ingesters.codex.format:FORMAT",
         "openhands": "tracemill.ingesters.openhands.format:FORMAT",
         "swe_gym": "tracemill.ingesters.swe_gym.format:FORMAT",
     },

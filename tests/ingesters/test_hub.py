@@ -311,8 +311,8 @@ def test_a_forced_format_that_does_not_fit_is_one_line(hub: hub_stub.Hub, tmp_pa
     with pytest.raises(SourceError) as caught:
         find_sources(order_of([str(path)], format="swe_gym"), None)
     assert "2 row without messages or trajectory" in str(caught.value)
-    with pytest.raises(SourceError, match="there is no format 'codex'; expected claude_code"):
-        find_sources(SourceOrder(((path, None),), format="codex"), None)
+    with pytest.raises(SourceError, match="there is no format 'gemini_cli'; expected claude_code"):
+        find_sources(SourceOrder(((path, None),), format="gemini_cli"), None)
     path.write_text(json.dumps({"messages": row(1)["messages"], "extra": 1}) + "\n")
     found = find_sources(order_of([str(path)], format="swe_gym"), None)
     assert [file.dialect for file in found.files.values()] == ["swe_gym"]

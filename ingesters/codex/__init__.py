@@ -1,0 +1,1 @@
+"""Read rollouts of Codex CLI."""

@@ -1,0 +1,43 @@
+"""Rollouts of Codex CLI as a format of the registry."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracemill.ingesters.format import Format, KindSeen, Record
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
+
+_RECORDS = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "compacted"))
+_FIRST_LINE = frozenset(("id", "timestamp", "instructions"))
+
+
+def _detect(record: Record) -> str | None:
+    """Detect a record with a payload, or the first line of a file from before September 2025."""
+    kind = record.get("type")
+    if kind in _RECORDS if isinstance(kind, str) else False:
+        return "codex" if isinstance(record.get("payload"), dict) else None
+    return "codex" if kind is None and record.keys() >= _FIRST_LINE and "messages" not in record else None
+
+
+def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
+    from tracemill.ingesters.codex.ingest_session import iter_traces
+
+    return iter_traces(path, report)
+
+
+def _kinds(record: Record) -> Iterator[KindSeen]:
+    from tracemill.ingesters.codex.vocabulary import kinds_of_record
+
+    return kinds_of_record(record)
+
+
+FORMAT = Format(
+    name="codex",
+    version=1,
+    dialects=("codex",),
+    detect=_detect,
+    read=_read,
+    growing=frozenset({"codex"}),
+    origin_names_session=True,
+    kinds=_kinds,
+)
