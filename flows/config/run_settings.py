@@ -66,7 +66,7 @@ _RENAMED = {
 
 _PATHS = (
     ("", "workspace"),
-    *(("sources", key) for key in ("claude_code", "openhands", "swe_gym", "paths")),
+    *(("sources", key) for key in ("claude_code", "codex", "openhands", "swe_gym", "paths")),
     ("privacy", "env_files"),
     *(("normalize", key) for key in ("recipe", "benchmarks")),
     *(("release", key) for key in ("tokenizer", "outcomes")),

@@ -22,6 +22,8 @@ class SourceSettings(FrozenModel):
 
     claude_code: tuple[Path, ...] = ()
     """Claude Code session files or folders of them."""
+    codex: tuple[Path, ...] = ()
+    """Rollouts of Codex CLI or folders of them."""
     openhands: tuple[Path, ...] = ()
     """OpenHands evaluation outputs, event lists or conversation folders."""
     swe_gym: tuple[Path, ...] = ()
@@ -73,6 +75,7 @@ class SourceSettings(FrozenModel):
     def every(self) -> list[tuple[Path, str | None]]:
         """Return each path with the source it must be of, None where any will do."""
         given = [(p, "claude_code") for p in self.claude_code]
+        given += [(p, "codex") for p in self.codex]
         given += [(p, "openhands") for p in self.openhands]
         given += [(p, "swe_gym") for p in self.swe_gym]
         return [*given, *((p, None) for p in self.paths)]

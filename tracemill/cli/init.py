@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracemill.cli.options import AcceptTerms, ClaudeCode, HubDataset, MaxUsd, OpenHands, Paths, SweGym
+from tracemill.cli.options import AcceptTerms, ClaudeCode, Codex, HubDataset, MaxUsd, OpenHands, Paths, SweGym
 from tracemill.records.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _AGENTS: "dict[str, SourceKey]" = {
     "claude-code": "claude_code",
+    "codex": "codex",
     "openhands": "openhands",
     "swe-gym": "swe_gym",
     "any": "paths",
@@ -30,6 +31,7 @@ def init(
         "tracemill.toml"
     ),
     claude_code: ClaudeCode = None,
+    codex: Codex = None,
     openhands: OpenHands = None,
     swe_gym: SweGym = None,
     path: Paths = None,
@@ -69,7 +71,13 @@ def init(
     _check_may_write(config, asks, yes, force)
     from tracemill.flows.config.starter_config import StarterAnswers, starter_config, write_starter_config
 
-    given = {"claude_code": claude_code, "openhands": openhands, "swe_gym": swe_gym, "paths": path}
+    given = {
+        "claude_code": claude_code,
+        "codex": codex,
+        "openhands": openhands,
+        "swe_gym": swe_gym,
+        "paths": path,
+    }
     sources: dict[SourceKey, list[str]] = {
         key: [str(each) for each in given[key] or ()] for key in _AGENTS.values() if given[key]
     }

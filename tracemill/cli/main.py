@@ -22,6 +22,7 @@ from tracemill.cli.options import (
     AcceptTerms,
     AllowFinding,
     ClaudeCode,
+    Codex,
     Concurrency,
     ConfigArgument,
     DenyProject,
@@ -93,6 +94,7 @@ def common(
 def run(
     config: ConfigArgument = None,
     claude_code: ClaudeCode = None,
+    codex: Codex = None,
     openhands: OpenHands = None,
     swe_gym: SweGym = None,
     path: Paths = None,
@@ -129,7 +131,7 @@ def run(
 
     over = run_overrides(workspace, preset, max_usd, name, concurrency, reredact, accept_terms)
     over |= select_overrides(project, deny_project, since, until) | sample_overrides(sample, seed)
-    by_source = {"claude_code": claude_code, "openhands": openhands, "swe_gym": swe_gym}
+    by_source = {"claude_code": claude_code, "codex": codex, "openhands": openhands, "swe_gym": swe_gym}
     sources = {key: [str(p) for p in value] for key, value in by_source.items() if value}
     if sources := sources | source_overrides(path, hub, form, min_age):
         over["sources"] = sources

@@ -46,6 +46,9 @@ Paths = Annotated[
 ClaudeCode = Annotated[
     list[Path] | None, typer.Option(metavar="PATH", help="Claude Code session file or folder; repeatable.")
 ]
+Codex = Annotated[
+    list[Path] | None, typer.Option(metavar="PATH", help="Codex session file or folder; repeatable.")
+]
 OpenHands = Annotated[
     list[Path] | None,
     typer.Option("--openhands", metavar="PATH", help="OpenHands output or folder; repeatable."),
