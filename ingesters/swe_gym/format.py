@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from tracemill.ingesters.common.run_identity import FACT_COLUMNS
 from tracemill.ingesters.format import Format, KindSeen, PreviewColumns, Record, RowReader
+from tracemill.ingesters.swe_gym.row_signs import LISTS, is_response_row, is_turn
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -13,13 +15,14 @@ _ROW_KEYS = frozenset(("instance_id", "traj_id", "trajectory_id"))
 _BARE_ROW = frozenset(("messages", "tools"))
 _ROLES = frozenset(("system", "user", "assistant", "tool", "ai", "developer", "function"))
 _LISTS = ("messages", "trajectory")
+_SIDES = ("chosen", "rejected")
 
 
 def _detect(record: Record) -> str | None:
-    """Detect rows with `messages` or `trajectory` of chat messages."""
+    """Detect rows with `messages`, `trajectory` or `conversations`, or a request and its response."""
     if not _ROW_KEYS.isdisjoint(record):
-        return "swe_gym" if "messages" in record or "trajectory" in record else None
-    return "swe_gym" if _holds_chat(record) else None
+        return "swe_gym" if any(name in record for name in LISTS) else None
+    return "swe_gym" if _holds_chat(record) or _holds_turns(record) or is_response_row(record) else None
 
 
 def _holds_chat(record: Record) -> bool:
@@ -32,7 +35,24 @@ def _holds_chat(record: Record) -> bool:
     if isinstance(value, str):
         return value[:1] == "[" and '"role"' in value[:_MAX_CHARS]
     first = value[0] if isinstance(value, list) and value else None
-    return record.keys() <= _BARE_ROW or (isinstance(first, dict) and first.get("role") in _ROLES)
+    return record.keys() <= _BARE_ROW or _is_message(first)
+
+
+def _holds_turns(record: Record) -> bool:
+    """Return whether `conversations` is one, of turns of ShareGPT or of chat messages, and no comparison."""
+    value = record.get("conversations")
+    if any(side in record for side in _SIDES):
+        return False
+    if value is None:
+        return "conversations" in record
+    if isinstance(value, str):
+        return value[:1] == "[" and any(key in value[:_MAX_CHARS] for key in ('"from"', '"role"'))
+    first = value[0] if isinstance(value, list) and value else None
+    return _is_message(first)
+
+
+def _is_message(first: Any) -> bool:
+    return isinstance(first, dict) and (first.get("role") in _ROLES or is_turn(first))
 
 
 def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
@@ -84,7 +104,7 @@ def _is_small(leaf: str) -> bool:
 
 FORMAT = Format(
     name="swe_gym",
-    version=4,
+    version=5,
     dialects=("swe_gym",),
     detect=_detect,
     read=_read,

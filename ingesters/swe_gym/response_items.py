@@ -26,6 +26,13 @@ def is_response_item(item: Any) -> bool:
     return isinstance(item, dict) and item.get("role") is None and isinstance(item.get("type"), str)
 
 
+def items_of_response(row: Mapping[str, Any]) -> list[Any]:
+    """Return the items of a request and its response, `instructions` first as the system message."""
+    given, told = row["input"], row.get("instructions")
+    asked = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    return [*([{"role": "system", "content": told}] if told else []), *asked, *row["output"]]
+
+
 def chat_of_items(listed: Sequence[Any]) -> Iterator[Any]:
     """Yield the items as chat messages, in order. Raises NotUnderstood."""
     answer: dict[str, Any] | None = None

@@ -5,7 +5,9 @@ The shapes are recognised by their fields:
 - nebius SWE-rebench-openhands: `trajectory` of chat messages;
 - nebius SWE-agent: `trajectory` of {role: system | user | ai, text, system_prompt};
 - rows of Anthropic's Messages API: `messages` with content blocks, `system` beside them;
-- DataClaw: `messages` with `tool_uses`, which hold calls and their results.
+- DataClaw: `messages` with `tool_uses`, which hold calls and their results;
+- ShareGPT: `conversations` (or `messages`) of turns {from, value}, or of chat messages;
+- a request and its response of the Responses API: `instructions`, `input` and `output`.
 
 A row with other content is left out, with the reason (`row_messages`). A row is the last prompt and its
 response, so the prompt of message k is the messages before it.
@@ -15,11 +17,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import orjson
 
-from tracemill.harnesses.agents.registry import harness_for
+from tracemill.harnesses.agents.registry import GENERIC, harness_for, unknown_harness
+from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.ingesters.common.benchmark_ids import (
     base_benchmark_id,
     benchmark_report_outcome,
@@ -27,6 +31,7 @@ from tracemill.ingesters.common.benchmark_ids import (
     parse_benchmark_outcome,
 )
 from tracemill.ingesters.common.chat_messages import PairedMessages
+from tracemill.ingesters.common.foreign_rows import name_foreign_row, plain_keys
 from tracemill.ingesters.common.openai_messages import (
     collect_message_calls,
     first_text,
@@ -35,8 +40,9 @@ from tracemill.ingesters.common.openai_messages import (
     unread_content,
 )
 from tracemill.ingesters.common.run_identity import PREVIEWED, run_identity_digest
-from tracemill.ingesters.swe_gym.response_items import chat_of_items, is_response_item
+from tracemill.ingesters.swe_gym.response_items import chat_of_items, is_response_item, items_of_response
 from tracemill.ingesters.swe_gym.row_messages import NotUnderstood, parse_row_message, part_not_understood
+from tracemill.ingesters.swe_gym.row_signs import LISTS, is_response_row, is_turn
 from tracemill.ingesters.swe_gym.sdk_messages import (
     chat_of_core,
     chat_of_ui,
@@ -44,13 +50,14 @@ from tracemill.ingesters.swe_gym.sdk_messages import (
     is_core_message,
     is_ui_message,
 )
+from tracemill.ingesters.swe_gym.sharegpt_turns import MEDIA_COLUMNS, chat_of_turns, holds_tags
 from tracemill.records.families import family_of
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import Message, ToolSpec
 from tracemill.records.trace import Context, Fidelity, Outcome, Step, Trace
 
-NO_MESSAGES = "row without messages or trajectory"
+NO_MESSAGES = "row without messages, trajectory or conversations"
 NO_LIST = "messages are not a list of messages"
 NO_ROLE = "messages have no role"
 NO_STEP = "row without a step"
@@ -69,6 +76,8 @@ _EXPORTED = {"claude": "claude_code", "codex": "codex", "gemini": "gemini_cli"}
 """Harnesses by their names in DataClaw."""
 _CLAUDE_CODE_TOOLS = frozenset(("Bash", "Read", "Edit", "MultiEdit", "Write", "Glob", "Grep", "TodoWrite"))
 
+_OPENHANDS_TOOLS = frozenset(("execute_bash", "str_replace_editor", "execute_ipython_cell"))
+
 # A dataset whose rows name no model; its card does. It is recognised by columns that no other dataset has.
 # https://huggingface.co/datasets/nebius/SWE-rebench-openhands-trajectories
 _REBENCH_COLUMNS = frozenset({"gen_tests_correct", "pred_passes_gen_tests"})
@@ -78,6 +87,8 @@ _REBENCH_MODEL, _REBENCH_VERSION = "Qwen/Qwen3-Coder-480B-A35B-Instruct", "0.54.
 @dataclass(frozen=True, slots=True)
 class _RawRun:
     """The raw messages of a row and their harness; `exact` is True where they are what was sent.
+
+    `harness` is "" where it is known by the tools at best.
 
     `dataclaw` is True for an export of a session file, which lacks what stood between the messages. `joined`
     is True where every result is recorded with its call's id, so that a missing one is known.
@@ -99,7 +110,7 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
     if raw is None:
         return None
     try:
-        raw = _as_chat(raw)
+        raw = _as_chat(raw, row)
         messages, cuts = _messages(raw, _system_of(row, raw.messages), report)
         offered = _tools_of(row)
     except NotUnderstood as error:
@@ -107,6 +118,8 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
         if error.kind:
             report.unknown[error.kind] += 1
         return None
+    if not raw.harness:
+        raw = replace(raw, harness=_find_harness(row, messages, offered))
     is_rebench = row.keys() >= _REBENCH_COLUMNS
     steps = _steps(cuts, model_of_gym_row(row) or (_REBENCH_MODEL if is_rebench else None))
     if not steps:
@@ -144,17 +157,23 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
 
 def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | None:
     """Return the messages of a row by its shape; None, and counted, where it has none."""
-    key = next((k for k in ("messages", "trajectory") if row.get(k) is not None), None)
+    key = next((k for k in LISTS if row.get(k) is not None), None)
+    if key is None and is_response_row(row):
+        return _RawRun(items_of_response(row), "", True)
     if key is None:
-        report.skipped[NO_MESSAGES] += 1
+        looks = name_foreign_row(row)
+        report.skipped[f"{NO_MESSAGES}: it looks like {looks}" if looks else NO_MESSAGES] += 1
         return None
     listed = decode_gym_row_value(row[key])
     if not isinstance(listed, list) or not listed:
         report.skipped[NO_LIST] += 1
         return None
     messages = [m for m in listed[:_HEAD] if isinstance(m, dict)]
+    if any(map(is_turn, messages)):
+        return _RawRun(listed, "", not holds_tags(listed), joined=True)
     if not messages or "role" not in messages[0]:
-        report.skipped[NO_ROLE] += 1
+        keys = plain_keys(messages[0]) if messages else ""
+        report.skipped[f"{NO_ROLE} but {keys}" if keys else NO_ROLE] += 1
         return None
     if any(_starts(m.get("content"), "<returncode>") for m in messages):
         return _RawRun(listed, "mini_swe_agent", True)
@@ -165,15 +184,16 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | Non
     if any(isinstance(m, dict) and m.get("tool_uses") for m in listed):
         harness = _EXPORTED.get(first_text(row.get("source")) or "") or _harness_of(listed)
         return _RawRun(listed, harness, False, dataclaw=True, joined=True)
-    return _RawRun(listed, _harness_of(listed), True)
+    return _RawRun(listed, "" if key == "conversations" else _harness_of(listed), True)
 
 
-def _as_chat(raw: _RawRun) -> _RawRun:
-    """Convert items of the Responses API and messages of the Vercel AI SDK to chat messages.
-
-    Raises NotUnderstood.
-    """
+def _as_chat(raw: _RawRun, row: Mapping[str, Any]) -> _RawRun:
+    """Convert items, turns and messages of the Vercel AI SDK to chat messages. Raises NotUnderstood."""
     listed = raw.messages
+    if any(map(is_turn, listed)):
+        if any(row.get(column) for column in MEDIA_COLUMNS):
+            raise NotUnderstood("images beside the turns")
+        return replace(raw, messages=list(chat_of_turns(listed)))
     if any(map(is_response_item, listed)):
         return replace(raw, messages=list(chat_of_items(listed)), joined=True)
     if not any(is_ui_message(item) or is_core_message(item) for item in listed):
@@ -202,6 +222,20 @@ def _harness_of(listed: Sequence[Any]) -> str:
             if isinstance(block, dict) and (block.get("name") or block.get("tool")) in _CLAUDE_CODE_TOOLS:
                 return "claude_code"
     return "openhands"
+
+
+def _find_harness(row: Mapping[str, Any], messages: Sequence[Message], offered: Any) -> str:
+    """Return the harness that a row names, else one that has a tool of the row, else a generic one."""
+    named = harness_for(first_text(row.get("agent")) or GENERIC.name)
+    if named is not GENERIC:
+        return named.name
+    texts = (calls_in_text(m.content, GENERIC.name) for m in messages if m.role == "assistant")
+    calls = [*collect_message_calls(messages), *chain.from_iterable(texts)]
+    names = {call.name for call in calls}
+    names |= {tool.name for tool in parse_openai_tools(offered, calls, GENERIC)}
+    if names & _CLAUDE_CODE_TOOLS:
+        return "claude_code"
+    return "openhands" if names & _OPENHANDS_TOOLS else unknown_harness(names).name
 
 
 def _system_of(row: Mapping[str, Any], listed: Sequence[Any]) -> Message | None:

@@ -6,14 +6,17 @@ from typing import Any
 from tracemill.ingesters.format import KindSeen, Record
 from tracemill.ingesters.swe_gym.response_items import ITEM_KEYS, is_response_item
 from tracemill.ingesters.swe_gym.row_messages import KNOWN_KEYS, READ_PARTS, ROLES, has_no_text
+from tracemill.ingesters.swe_gym.row_signs import LISTS, is_turn
 from tracemill.ingesters.swe_gym.rows import decode_gym_row_value
 from tracemill.ingesters.swe_gym.sdk_messages import PART_KEYS, UI_KEYS, is_core_message, is_ui_message
+from tracemill.ingesters.swe_gym.sharegpt_turns import ROLES as TURN_ROLES
+from tracemill.ingesters.swe_gym.sharegpt_turns import TURN_KEYS
 
 
 def kinds_of_row(row: Record) -> Iterator[KindSeen]:
     """Yield the kinds of a row, its messages and their parts; other columns are free."""
     yield KindSeen("row", row.keys(), True)
-    for key in ("messages", "trajectory"):
+    for key in LISTS:
         listed = decode_gym_row_value(row.get(key))
         for item in listed if isinstance(listed, list) else ():
             if isinstance(item, dict):
@@ -22,6 +25,9 @@ def kinds_of_row(row: Record) -> Iterator[KindSeen]:
 
 def _kinds_of_message(item: Mapping[str, Any]) -> Iterator[KindSeen]:
     """Yield the kinds of a message and its parts, or of an item of the Responses API."""
+    if is_turn(item):
+        yield KindSeen(f"turn {item['from']}", _said(item, TURN_KEYS), item["from"] in TURN_ROLES, TURN_KEYS)
+        return
     role, content, of_ui = item.get("role"), item.get("content"), is_ui_message(item)
     if is_response_item(item):
         kind = item["type"]

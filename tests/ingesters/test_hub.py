@@ -310,9 +310,9 @@ def test_a_forced_format_that_does_not_fit_is_one_line(hub: hub_stub.Hub, tmp_pa
     path.write_text('{"a": 1}\n{"b": 2}\n')
     with pytest.raises(SourceError) as caught:
         find_sources(order_of([str(path)], format="swe_gym"), None)
-    assert "2 row without messages or trajectory" in str(caught.value)
-    with pytest.raises(SourceError, match="there is no format 'gemini_cli'; expected claude_code"):
-        find_sources(SourceOrder(((path, None),), format="gemini_cli"), None)
+    assert "2 row without messages, trajectory or conversations" in str(caught.value)
+    with pytest.raises(SourceError, match="there is no format 'aider'; expected claude_code"):
+        find_sources(SourceOrder(((path, None),), format="aider"), None)
     path.write_text(json.dumps({"messages": row(1)["messages"], "extra": 1}) + "\n")
     found = find_sources(order_of([str(path)], format="swe_gym"), None)
     assert [file.dialect for file in found.files.values()] == ["swe_gym"]

@@ -223,12 +223,12 @@ def test_the_student_family_is_unknown_where_no_model_is_named(tmp_path: Path) -
         ("", {"empty file": 1}),
         ('{"messages": [', {"not json": 1}),
         ('7\n"x"\n', {"not an object": 2}),
-        ('{"a": 1}\n', {"row without messages or trajectory": 1}),
+        ('{"a": 1}\n', {"row without messages, trajectory or conversations": 1}),
         (
             '{"messages": 3}\n{"messages": []}\n{"trajectory": "no json"}\n',
             {"messages are not a list of messages": 3},
         ),
-        ('{"messages": [{"content": "x"}]}\n', {"messages have no role": 1}),
+        ('{"messages": [{"content": "x"}]}\n', {"messages have no role but content": 1}),
         ('{"messages": [{"role": "user", "content": "x"}]}\n', {"row without a step": 1}),
         ('{"messages": [{"role": "ghost"}, 4]}\n', {"role not understood: ghost": 1}),
     ],
@@ -456,7 +456,7 @@ def test_broken_json_text_and_missing_columns_are_counted_by_name(tmp_path: Path
     assert [t.instance_id for t in traces] == ["orchard__seedbank-1", None]
     assert dict(report.skipped) == {
         "messages are not a list of messages": 1,
-        "row without messages or trajectory": 1,
+        "row without messages, trajectory or conversations": 1,
     }
 
 
