@@ -38,6 +38,22 @@ def _nothing(_: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class FormatFacts:
+    """What a list of formats says of one.
+
+    `of` names the programs and versions that write it, `recognised` how its files are told, `prompt` which
+    parts of what the agent saw it records, `page` the page on it. `keys` are usual keys of its records: a
+    file that no format recognises is compared with them.
+    """
+
+    of: str
+    recognised: str
+    prompt: str
+    page: str
+    keys: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Format:
     """One session format, as the registry holds it.
 
@@ -78,6 +94,8 @@ class Format:
     """Dialects whose files grow during a session."""
     origin_names_session: bool = False
     """Whether the name of a file is the name of its session."""
+    facts: FormatFacts | None = None
+    """What `tracemill formats list` prints of the format."""
     kinds: Callable[[Record], Iterable[KindSeen]] = _kinds
     """Returns the kinds that a record holds, and which kinds and keys are known, for a census."""
 

@@ -11,17 +11,22 @@ from tracemill.flows.sources.watermark_records import source_address
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.ingesters.discover import FETCHED, LINKED_FOLDER, UNREADABLE, WORKSPACE, discover, why_unread
 from tracemill.ingesters.idle_sessions import is_session_not_idle
+from tracemill.ingesters.looks_like import looks_like
 from tracemill.ingesters.read_source import SourceReading, ingest_source
 from tracemill.ingesters.reading.source_file import SourceFile, SourceStamp
 from tracemill.ingesters.registry import FORMATS, dialects, source_of
 from tracemill.records.errors import SourceError
 
+_LOOKED_AT = 20
+"""Number of unknown files of which an ingest tells what they look like."""
+
 
 class UnreadFile(NamedTuple):
-    """A file that is not read, and why."""
+    """A file that is not read, and why; one of no known format also with what it looks like."""
 
     path: str
     reason: str
+    looks_like: str = ""
 
 
 @dataclass(slots=True)
@@ -89,7 +94,8 @@ def _below(
             reason = f"{source}, not {wanted}" if source else why_unread(file)
             if outright:
                 raise _refused(file, reason, wanted)
-            found.unread.append(UnreadFile(str(file.path), reason))
+            unknown = file.dialect is None and len(found.strangers) < _LOOKED_AT
+            found.unread.append(UnreadFile(str(file.path), reason, looks_like(file.path) if unknown else ""))
             if file.dialect == UNREADABLE or _lost_its_reader(file, marks):
                 found.alone.append(file)
             elif source is None and file.dialect not in (LINKED_FOLDER, WORKSPACE):
@@ -142,8 +148,12 @@ def require_sessions(forced: SourceFile) -> None:
 
 def _refused(file: SourceFile, reason: str, wanted: str | None) -> SourceError:
     error = ingest_source(file)[1].error if file.dialect == UNREADABLE else None
+    if error:
+        return SourceError(error, "")
+    looks = looks_like(file.path) if file.dialect is None and file.bytes else ""
+    said = f"{reason} ({looks})" if looks else reason
     return SourceError(
-        error or f"{file.path} is {reason}", "" if error else f"a {wanted or 'recorded'} session"
+        f"{file.path} is {said}", f"a {wanted or 'recorded'} session", "see tracemill formats list"
     )
 
 

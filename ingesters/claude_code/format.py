@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemill.ingesters.claude_code.record_fields import is_native
-from tracemill.ingesters.format import Format, KindSeen, Record
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -51,4 +51,23 @@ FORMAT = Format(
     kinds=_kinds,
     growing=frozenset({"claude_code"}),
     origin_names_session=True,
+    facts=FormatFacts(
+        of="Claude Code 1.0 to 2.1.29x, with subagents",
+        recognised="lines with type and uuid or sessionId",
+        prompt="messages; system prompt and tools since about 2.1.267",
+        page="docs/formats/claude_code.md",
+        keys=frozenset(
+            (
+                "type",
+                "uuid",
+                "parentUuid",
+                "sessionId",
+                "message",
+                "timestamp",
+                "cwd",
+                "gitBranch",
+                "isSidechain",
+            )
+        ),
+    ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.format import Format, KindSeen, Record
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -40,4 +40,11 @@ FORMAT = Format(
     growing=frozenset({"codex"}),
     origin_names_session=True,
     kinds=_kinds,
+    facts=FormatFacts(
+        of="Codex CLI: rollouts in ~/.codex/sessions, also those from before September 2025",
+        recognised="records with timestamp, type and payload; a first line with id, timestamp, instructions",
+        prompt="instructions and items as they were sent; tools where they are dynamic",
+        page="docs/formats/codex.md",
+        keys=frozenset(("timestamp", "type", "payload")),
+    ),
 )

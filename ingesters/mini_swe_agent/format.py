@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
-from tracemill.ingesters.format import Format, KindSeen, Record, RowReader
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record, RowReader
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -61,4 +61,11 @@ FORMAT = Format(
     row_reader=_row_reader,
     beside=verdict_file_paths,
     kinds=_kinds,
+    facts=FormatFacts(
+        of="mini-swe-agent, .traj.json files",
+        recognised="messages with trajectory_format or info; a list with an answer that holds a command",
+        prompt="messages and system prompt; no tools",
+        page="docs/formats/swe_agent.md",
+        keys=frozenset(("messages", "info", "trajectory_format")),
+    ),
 )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.format import Format, KindSeen, Record, RowReader
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record, RowReader
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
@@ -154,4 +154,23 @@ FORMAT = Format(
     without_claimed=_without_claimed,
     kinds=_kinds,
     growing=frozenset({"openhands_events_v0", "openhands_sdk_v1"}),
+    facts=FormatFacts(
+        of="OpenHands V0 and V1: events, exports, evaluation outputs, conversation folders, completion logs",
+        recognised="events with source and action, observation or kind; rows with history; folders of events",
+        prompt="all of it in completion logs; in events messages, in later ones system prompt and tools",
+        page="docs/formats/openhands.md",
+        keys=frozenset(
+            (
+                "id",
+                "source",
+                "action",
+                "observation",
+                "history",
+                "instance_id",
+                "kind",
+                "cause",
+                "test_result",
+            )
+        ),
+    ),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
-from tracemill.ingesters.format import Format, KindSeen, Record, RowReader
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record, RowReader
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -66,4 +66,11 @@ FORMAT = Format(
     row_reader=_row_reader,
     beside=verdict_file_paths,
     kinds=_kinds,
+    facts=FormatFacts(
+        of="SWE-agent, .traj files",
+        recognised="trajectory with action and observation, or history with agent",
+        prompt="messages and system prompt; no tools",
+        page="docs/formats/swe_agent.md",
+        keys=frozenset(("environment", "trajectory", "history", "info", "replay_config", "attempts")),
+    ),
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.ingesters.common.run_identity import FACT_COLUMNS
-from tracemill.ingesters.format import Format, KindSeen, PreviewColumns, Record, RowReader
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, PreviewColumns, Record, RowReader
 from tracemill.ingesters.swe_gym.row_signs import LISTS, is_response_row, is_turn
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
@@ -111,4 +111,13 @@ FORMAT = Format(
     row_reader=_row_reader,
     preview_columns=_preview_columns,
     kinds=_kinds,
+    facts=FormatFacts(
+        of="chat rows of SWE-Gym, nebius, SWE-smith, OpenAI, Anthropic, Vercel AI SDK, DataClaw, ShareGPT",
+        recognised="messages, trajectory or conversations of chat messages or turns; input with output items",
+        prompt="messages; system prompt and tools where a row has them",
+        page="docs/formats/swe_gym.md",
+        keys=frozenset(
+            ("messages", "trajectory", "conversations", "tools", "system", "instance_id", "model", "resolved")
+        ),
+    ),
 )

@@ -39,6 +39,8 @@ _INGEST_ROWS = {
     "unread": "files not read",
 }
 """Counts of `tracemill ingest` that have other names in the closing table."""
+_NAMED_UNKNOWN = 3
+"""Number of unknown files that `tracemill ingest` names."""
 AT_CAP_CODE = 4
 """Exit code of a command whose run had spent its cap before."""
 
@@ -178,6 +180,8 @@ def ingest_command(order: "IngestOrder", as_json: bool) -> None:
         else:
             totals[key] = value
     rows = [(_INGEST_ROWS.get(key, key.replace("_", " ")), _plain(value)) for key, value in totals.items()]
+    looked_at = [item for item in record["unread_files"] if item["looks_like"]]
+    rows += [("looks like", f"{item['path']}: {item['looks_like']}") for item in looked_at[:_NAMED_UNKNOWN]]
     say(rows, "tracemill ingest", record, as_json)
 
 

@@ -10,11 +10,41 @@ from tracemill.records.printable import printable, printable_count
 
 if TYPE_CHECKING:
     from tracemill.ingesters.census import Census
+    from tracemill.ingesters.format import Format
 
 _NAMED = 3
 """Number of files named per reason."""
 formats_app = typer.Typer(help="Inspect the formats of session files.", no_args_is_help=True)
 SessionPaths = Annotated[list[Path], typer.Argument(help="Session files or folders.")]
+
+
+@formats_app.command("list")
+def list_formats(json: Json = False) -> None:
+    """List the formats that are read, how files are told and what of the prompt is recorded."""
+    from tracemill.ingesters.registry import FORMATS
+
+    if json:
+        import orjson
+
+        told = [_facts(form) for form in FORMATS]
+        typer.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
+        return
+    for form in FORMATS:
+        for name, value in _facts(form).items():
+            shown = ", ".join(value) if isinstance(value, list) else value
+            if name == "format":
+                typer.echo(shown)
+            elif shown:
+                typer.echo(f"  {name:<13}  {shown}")
+
+
+def _facts(form: "Format") -> dict[str, str | list[str]]:
+    """Return what a format says of itself; one of a package may say its dialects alone."""
+    told: dict[str, str | list[str]] = {"format": form.name, "dialects": list(form.dialects)}
+    if (facts := form.facts) is not None:
+        told |= {"written by": facts.of, "recognised by": facts.recognised}
+        told |= {"of the prompt": facts.prompt, "page": facts.page}
+    return told
 
 
 @formats_app.command()
