@@ -54,7 +54,7 @@ from tracemill.ingesters.swe_gym.sharegpt_turns import MEDIA_COLUMNS, chat_of_tu
 from tracemill.records.families import family_of
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
-from tracemill.records.message import Message, ToolSpec
+from tracemill.records.message import ErrorKind, Message, ToolSpec
 from tracemill.records.trace import Context, Fidelity, Outcome, Step, Trace
 
 NO_MESSAGES = "row without messages, trajectory or conversations"
@@ -72,6 +72,8 @@ _MODEL_KEYS = ("model", "model_name", "model_name_or_path", "llm")
 _NESTED = ("metadata", "info", "llm_config", "model_config")
 _ID_KEYS = ("instance_id", "run_id", "trajectory_id", "traj_id", "model_name", "id")
 _HEAD = 8
+_FAILURE = frozenset(("is_error", "error_kind"))
+_ERROR_KINDS = frozenset(ErrorKind)
 _EXPORTED = {"claude": "claude_code", "codex": "codex", "gemini": "gemini_cli"}
 """Harnesses by their names in DataClaw."""
 _CLAUDE_CODE_TOOLS = frozenset(("Bash", "Read", "Edit", "MultiEdit", "Write", "Glob", "Grep", "TodoWrite"))
@@ -88,7 +90,8 @@ _REBENCH_MODEL, _REBENCH_VERSION = "Qwen/Qwen3-Coder-480B-A35B-Instruct", "0.54.
 class _RawRun:
     """The raw messages of a row and their harness; `exact` is True where they are what was sent.
 
-    `harness` is "" where it is known by the tools at best.
+    `harness` is "" where it is known by the tools at best. `exported` is True for a row of
+    `tracemill export`: its results are joined to their calls, and each says whether it failed.
 
     `dataclaw` is True for an export of a session file, which lacks what stood between the messages. `joined`
     is True where every result is recorded with its call's id, so that a missing one is known.
@@ -99,6 +102,7 @@ class _RawRun:
     exact: bool
     dataclaw: bool = False
     joined: bool = False
+    exported: bool = False
 
 
 def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | None:
@@ -130,12 +134,18 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
         return None
     tools = parse_openai_tools(offered, collect_message_calls(messages), harness_for(raw.harness))
     fidelity = _fidelity(messages, tools, steps, raw.exact)
+    approximate_from, version = None, _REBENCH_VERSION if is_rebench else None
     unanswered = _first_behind_no_result(messages, steps) if raw.joined else None
     report.flags[NO_RESULT] += unanswered is not None
     report.flags = +report.flags
     lost_from = 0
     if fidelity.context != "lost" and unanswered is not None:
         fidelity, lost_from = replace(fidelity, context="lost"), unanswered
+    if _exported_harness(row):
+        version = first_text(row.get("harness_version"))
+        if (known := row["fidelity"].get("context")) in ("approximate", "lost"):
+            fidelity, lost_from = replace(fidelity, context=known), _index(row.get("lost_from")) or 0
+            approximate_from = _index(row.get("approximate_from"))
     instance = first_text(row.get("instance_id"))
     return Trace(
         trace_id=make_trace_id(
@@ -144,8 +154,8 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
         source="swe_gym",
         dialect="swe_gym",
         harness=raw.harness,
-        contexts=(Context(0, messages, steps, "start", tools, fidelity, lost_from),),
-        harness_version=_REBENCH_VERSION if is_rebench else None,
+        contexts=(Context(0, messages, steps, "start", tools, fidelity, lost_from, approximate_from),),
+        harness_version=version,
         repository=first_text(row.get("repo")) or benchmark_repository(instance),
         instance_id=base_benchmark_id(instance),
         outcome=_outcome(row),
@@ -175,6 +185,8 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | Non
         keys = plain_keys(messages[0]) if messages else ""
         report.skipped[f"{NO_ROLE} but {keys}" if keys else NO_ROLE] += 1
         return None
+    if (exported := _exported_harness(row)) is not None:
+        return _RawRun(listed, exported, True, exported=True)
     if any(_starts(m.get("content"), "<returncode>") for m in messages):
         return _RawRun(listed, "mini_swe_agent", True)
     if any(m.get("role") == "ai" for m in messages):
@@ -185,6 +197,12 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | Non
         harness = _EXPORTED.get(first_text(row.get("source")) or "") or _harness_of(listed)
         return _RawRun(listed, harness, False, dataclaw=True, joined=True)
     return _RawRun(listed, "" if key == "conversations" else _harness_of(listed), True)
+
+
+def _exported_harness(row: Mapping[str, Any]) -> str | None:
+    """Return the harness of a row that `tracemill export` wrote, None for any other row."""
+    named = first_text(row.get("harness"))
+    return named if named and isinstance(row.get("fidelity"), dict) else None
 
 
 def _as_chat(raw: _RawRun, row: Mapping[str, Any]) -> _RawRun:
@@ -287,10 +305,13 @@ def _messages(
     Raises NotUnderstood.
     """
     paired, cuts = PairedMessages(), list[int]()
+    add = paired.messages.append if raw.exported else paired.add
     roles = report.records
     if system is not None:
         paired.add(system)
     for place, item in enumerate(raw.messages):
+        if raw.exported and isinstance(item, dict):
+            item = {key: value for key, value in item.items() if key not in _FAILURE}
         for message in parse_row_message(item, place):
             roles[message.role] += 1
             if message.role == "assistant" and not item.get("is_demo"):
@@ -298,11 +319,24 @@ def _messages(
                     cuts.append(len(paired.messages))
                 else:
                     report.flags[NO_ACTION] += 1
-            paired.add(message)
-    report.tool_errors += sum(message.is_error is True for message in paired.messages)
+            add(message)
+    messages = paired.messages
+    if raw.exported and len(messages) == len(raw.messages):
+        messages = list(map(_with_failure, messages, raw.messages))
+    report.tool_errors += sum(message.is_error is True for message in messages)
     report.skipped += paired.dropped
     report.flags += paired.loose
-    return tuple(paired.messages), cuts
+    return tuple(messages), cuts
+
+
+def _with_failure(message: Message, item: Mapping[str, Any]) -> Message:
+    """Return the message with whether it failed as the row says, unknown where it says nothing."""
+    flag, kind = item.get("is_error"), item.get("error_kind")
+    return replace(
+        message,
+        is_error=flag if isinstance(flag, bool) else None,
+        error_kind=kind if isinstance(kind, str) and kind in _ERROR_KINDS else None,
+    )
 
 
 def _steps(cuts: Sequence[int], model: str | None) -> tuple[Step, ...]:
@@ -356,6 +390,10 @@ def decode_gym_row_value(value: Any) -> Any:
         return json.loads(value)
     except (ValueError, RecursionError):
         return None
+
+
+def _index(value: Any) -> int | None:
+    return value if type(value) is int and value >= 0 else None
 
 
 def _starts(value: Any, start: str) -> bool:

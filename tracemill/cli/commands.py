@@ -185,6 +185,17 @@ def ingest_command(order: "IngestOrder", as_json: bool) -> None:
     say(rows, "tracemill ingest", record, as_json)
 
 
+def export_command(settings: "RunSettings", name: str, out: Path, as_json: bool) -> None:
+    """Run `tracemill export`."""
+    from tracemill.flows.export.export_run import export_traces
+
+    record = export_traces(settings, name, out)
+    rows = [(key.replace("_", " "), _plain(value)) for key, value in record.items()]
+    say(rows, "tracemill export", record, as_json)
+    if not as_json:
+        sys.stdout.write(f"next     {program_name()} privacy scan {shlex.quote(str(out))}\n")
+
+
 def _plain(value: Any) -> str:
     if isinstance(value, dict):
         return "\n".join(f"{count:>7,}  {printable(name)}" for name, count in value.items()) or "none"

@@ -15,6 +15,7 @@ import typer
 from tracemill.cli.dev_group import dev_app
 from tracemill.cli.env_group import env_app
 from tracemill.cli.evaluate import evaluate
+from tracemill.cli.export import export
 from tracemill.cli.formats_group import formats_app
 from tracemill.cli.init import init
 from tracemill.cli.judge import judge
@@ -220,6 +221,7 @@ def status(
     show_workspace(workspace, pairs, source, nights, json)
 
 
+app.command()(export)
 app.command()(init)
 app.command()(train)
 app.command()(eval_model)

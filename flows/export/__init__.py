@@ -1,0 +1,1 @@
+"""Write stored traces in formats that other programs read."""

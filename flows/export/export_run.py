@@ -1,0 +1,97 @@
+"""Write the traces of a workspace as files that other programs read."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tracemill.flows.admission.reredaction import Reredactor
+from tracemill.flows.config.from_settings import make_reredactor
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.export.atif import trajectory_of_context
+from tracemill.flows.export.chat_rows import context_name, row_of_context
+from tracemill.flows.export.session_traces import lines_of_context
+from tracemill.records.errors import ConfigError
+from tracemill.records.storage.trace_rows import traces_from_table
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.trace import Context, Trace
+
+MESSAGES, ATIF, STS = "messages", "atif", "sts"
+EXPORT_FORMATS = (MESSAGES, ATIF, STS)
+NO_STEP = "contexts without a step, left out"
+
+
+def export_traces(settings: RunSettings, name: str, out: Path) -> dict[str, Any]:
+    """Write every stored trace in a format to a new or empty folder; return what was written.
+
+    Text is redacted again where it was redacted otherwise than today. Raises ConfigError for an unknown
+    format and for a folder that holds files, WorkspaceError where there is no workspace of redacted text.
+    """
+    if name not in EXPORT_FORMATS:
+        raise ConfigError(f"there is no format {name!r} to export", " | ".join(EXPORT_FORMATS))
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ConfigError(f"{out} holds other files", "a new or empty folder", "choose another with --out")
+    work = Workspace.open(settings.workspace, create=False, writes=False)
+    traces = _leaving(work, make_reredactor(work, settings))
+    try:
+        counts = _write(traces, name, out)
+    except OSError as error:
+        problem = f"{out} cannot be written: {error.strerror or error}"
+        raise ConfigError(problem, "a folder with room", "remove it and export again") from None
+    told = {key: counts[key] for key in ("traces", "contexts", "steps", "files")}
+    return {"format": name, "out": str(out), **told, "left_out": +Counter({NO_STEP: counts[NO_STEP]})}
+
+
+def _write(traces: Iterable[Trace], name: str, out: Path) -> Counter[str]:
+    """Write the files, and return the counts. Raises OSError where that fails."""
+    out.mkdir(parents=True, exist_ok=True)
+    counts: Counter[str] = Counter()
+    if name == MESSAGES:
+        _write_lines(out / "messages.jsonl", _rows(traces, counts))
+        counts["files"] = 1
+    else:
+        for trace in traces:
+            counts["files"] += _write_files(trace, name, out, counts)
+    return counts
+
+
+def _leaving(work: Workspace, reredactor: Reredactor) -> Iterator[Trace]:
+    """Yield the stored traces as they may leave, one in memory at a time."""
+    for table in work.current("traces"):
+        for row in range(table.num_rows):
+            yield reredactor.redact_again(traces_from_table(table.slice(row, 1))[0]).trace
+
+
+def contexts_of(trace: Trace, counts: Counter[str]) -> list[Context]:
+    """Return the contexts with steps, and count them and what is left out."""
+    kept = [context for context in trace.contexts if context.steps]
+    counts["traces"] += bool(kept)
+    counts["contexts"] += len(kept)
+    counts["steps"] += trace.step_count
+    counts[NO_STEP] += len(trace.contexts) - len(kept)
+    return kept
+
+
+def _rows(traces: Iterable[Trace], counts: Counter[str]) -> Iterator[Mapping[str, Any]]:
+    for trace in traces:
+        yield from (row_of_context(trace, context) for context in contexts_of(trace, counts))
+
+
+def _write_files(trace: Trace, name: str, out: Path, counts: Counter[str]) -> int:
+    """Write a file for each context; return their number."""
+    contexts = contexts_of(trace, counts)
+    suffix = ".json" if name == ATIF else ".jsonl"
+    names = [context_name(trace, context) + suffix for context in contexts]
+    for context, here, then in zip(contexts, names, [*names[1:], None], strict=True):
+        if name == ATIF:
+            value = trajectory_of_context(trace, context, then)
+            (out / here).write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        else:
+            _write_lines(out / here, lines_of_context(trace, context))
+    return len(names)
+
+
+def _write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

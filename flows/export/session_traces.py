@@ -1,0 +1,54 @@
+"""Convert a context to lines of the Hub's Session Trace Simple Format (STS).
+
+Source: https://huggingface.co/docs/hub/session-traces-format. The Hub shows such files in its trace viewer.
+Tools, and which results failed, have no place in it.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from tracemill.flows.export.chat_rows import context_name
+from tracemill.records.message import Message
+from tracemill.records.trace import Context, Step, Trace
+
+
+def lines_of_context(trace: Trace, context: Context) -> Iterator[dict[str, Any]]:
+    """Yield the header and the messages of a context."""
+    head = {
+        "type": "session",
+        "harness": trace.harness,
+        "id": context_name(trace, context),
+        "trace_id": trace.trace_id,
+        "context_start": context.start,
+        "licence": trace.licence,
+    }
+    yield {key: value for key, value in head.items() if value is not None}
+    actions = {step.cut: step for step in context.steps}
+    for place, message in enumerate(context.messages):
+        yield {"type": "message", "message": _message(message, actions.get(place))}
+
+
+def _message(message: Message, action: Step | None) -> dict[str, Any]:
+    calls = [
+        {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}}
+        for call in message.tool_calls
+    ]
+    told = {
+        "role": message.role,
+        "content": message.content,
+        "reasoningContent": message.reasoning,
+        "toolCalls": calls or None,
+        "toolCallId": message.tool_call_id or None,
+        "timestamp": _milliseconds(action.timestamp) if action else None,
+        "model": action.model if action else None,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _milliseconds(timestamp: str | None) -> int | None:
+    """Return a time as milliseconds since 1970, None for one that is not ISO 8601."""
+    try:
+        return int(datetime.fromisoformat(timestamp).timestamp() * 1000) if timestamp else None
+    except ValueError:
+        return None

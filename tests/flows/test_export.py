@@ -1,0 +1,243 @@
+"""What is exported and read again gives the same states: chat rows, ATIF, session traces of the Hub."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from atif_states import arguments_of, faults_of, messages_and_cuts
+
+from tracemill.cli.main import app
+from tracemill.flows.config.run_settings import load_settings
+from tracemill.flows.export.atif import trajectory_of_context
+from tracemill.flows.export.chat_rows import row_of_context
+from tracemill.flows.export.export_run import NO_STEP, contexts_of, export_traces
+from tracemill.flows.export.session_traces import lines_of_context
+from tracemill.ingesters.detect_format import detect
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
+from tracemill.ingesters.swe_gym.rows import trace_of_gym_row
+from tracemill.records.errors import ConfigError, WorkspaceError
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.message import Message, ToolCall
+from tracemill.records.trace import Context, Fidelity, Step, Trace, Usage
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests" / "golden" / "inputs"
+EXAMPLES = ROOT / "examples" / "sessions"
+SOURCES = ("claude_code", "openhands", "swe_agent", "mini_swe_agent", "swe_gym")
+
+
+def recorded(source: str) -> Iterator[tuple[Trace, Context]]:
+    for file in discover([GOLDEN / source]):
+        for trace in ingest_source(file)[0]:
+            yield from ((trace, context) for context in contexts_of(trace, Counter()))
+
+
+def through_json(value: Any) -> Any:
+    return json.loads(json.dumps(value, ensure_ascii=False))
+
+
+def told(message: Message) -> tuple[Any, ...]:
+    calls = [(call.id, call.name, call.arguments) for call in message.tool_calls]
+    thought = message.reasoning if message.role == "assistant" and (message.reasoning or "").strip() else None
+    return (message.role, message.content, calls, message.tool_call_id or None, message.is_error, thought)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_exported_chat_rows_are_read_as_the_same_states(source: str) -> None:
+    contexts = steps = 0
+    for trace, context in recorded(source):
+        report = IngestReport("")
+        read = trace_of_gym_row(through_json(row_of_context(trace, context)), "x", report)
+        assert read is not None, (trace.trace_id, dict(report.skipped))
+        (again,) = read.contexts
+        assert [told(m) for m in again.messages] == [told(m) for m in context.messages]
+        assert [step.cut for step in again.steps] == [step.cut for step in context.steps]
+        states, before = list(read.states()), [s for s in trace.states() if s.context is context]
+        assert [state.fidelity for state in states] == [state.fidelity for state in before]
+        assert {(t.name, t.description, t.origin) for t in again.tools} == {
+            (t.name, t.description, t.origin) for t in context.tools
+        }
+        schemas = {t.name: t.parameters for t in context.tools if t.origin == "recorded"}
+        assert {t.name: t.parameters for t in again.tools if t.origin == "recorded"} == schemas
+        assert (read.harness, read.harness_version, read.outcome) == (
+            trace.harness,
+            trace.harness_version,
+            trace.outcome,
+        )
+        contexts, steps = contexts + 1, steps + len(context.steps)
+    assert contexts >= 8
+    assert steps >= 30
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_exported_trajectories_keep_rules_and_states(source: str) -> None:
+    for trace, context in recorded(source):
+        value = through_json(trajectory_of_context(trace, context, None))
+        assert faults_of(value) == []
+        messages, cuts = messages_and_cuts(value)
+        assert cuts == [step.cut for step in context.steps]
+        assert len(messages) == len(context.messages)
+        for one, message in zip(messages, context.messages, strict=True):
+            assert (one["role"], one["content"], one["reasoning"]) == (
+                message.role,
+                message.content,
+                message.reasoning,
+            )
+            assert one["answers"] == (message.tool_call_id if message.role == "tool" else None)
+            assert one["is_error"] == (message.is_error if message.role == "tool" else None)
+            assert [call[:2] for call in one["calls"]] == [(c.id, c.name) for c in message.tool_calls]
+            for (_, _, arguments), call in zip(one["calls"], message.tool_calls, strict=True):
+                assert arguments == (call.arguments if isinstance(arguments, str) else call.parsed())
+        names = [tool["function"]["name"] for tool in value["agent"].get("tool_definitions", [])]
+        assert names == [tool.name for tool in context.tools]
+
+
+def made() -> tuple[Trace, Context]:
+    """A context with a copied answer, broken arguments, a late result and usage."""
+    calls = (ToolCall("a", "count", '{"what": "pears"}'), ToolCall("b", "weigh", "{pea"))
+    messages = (
+        Message("system", "Mend the orchard."),
+        Message("user", "Count the pears."),
+        Message("assistant", "I began before.", reasoning="old"),
+        Message("assistant", "", calls),
+        Message("tool", "9", tool_call_id="a", is_error=False),
+        Message("user", "Hurry."),
+        Message("tool", "no such tree", tool_call_id="b", is_error=True, error_kind="tool_error"),
+        Message("assistant", "Nine.", reasoning="so"),
+    )
+    usage = Usage(100, 7, 60, 0.25)
+    steps = (
+        Step(0, 3, "orchard/picker", usage=usage, timestamp="2026-01-02T03:04:05Z"),
+        Step(1, 7, "orchard/picker", usage=Usage(completion_tokens=2), timestamp="yesterday"),
+    )
+    context = Context(2, messages, steps, "compaction", (), Fidelity("recorded", "absent", "approximate"))
+    return Trace("made-1", "made", "made", "claude_code", (context,), "2.1.9", licence="mit"), context
+
+
+def test_a_trajectory_says_what_a_field_cannot_hold_in_extra() -> None:
+    value = through_json(trajectory_of_context(*made(), "made-1.3.json"))
+    assert faults_of(value) == []
+    assert (value["session_id"], value["trajectory_id"], value["continued_trajectory_ref"]) == (
+        "made-1",
+        "made-1.2",
+        "made-1.3.json",
+    )
+    assert value["agent"] == {"name": "claude_code", "version": "2.1.9", "model_name": "orchard/picker"}
+    assert [step["source"] for step in value["steps"]] == [
+        *("system", "user", "agent", "agent", "user", "system", "agent"),
+    ]
+    copied, acted, late = value["steps"][2], value["steps"][3], value["steps"][5]
+    assert (copied["is_copied_context"], "metrics" in copied) == (True, False)
+    assert [arguments_of(call) for call in acted["tool_calls"]] == ['{"what": "pears"}', "{pea"]
+    assert [call["arguments"] for call in acted["tool_calls"]] == [{"what": "pears"}, {}]
+    assert acted["metrics"] == {
+        "prompt_tokens": 100,
+        "completion_tokens": 7,
+        "cached_tokens": 60,
+        "cost_usd": 0.25,
+    }
+    assert late["observation"]["results"] == [
+        {
+            "content": "no such tree",
+            "extra": {"tool_call_id": "b", "is_error": True, "error_kind": "tool_error"},
+        }
+    ]
+    assert value["final_metrics"] == {
+        "total_prompt_tokens": 100,
+        "total_completion_tokens": 9,
+        "total_cached_tokens": 60,
+        "total_cost_usd": 0.25,
+        "total_steps": 2,
+    }
+    assert value["extra"] == {
+        "context_start": "compaction",
+        "fidelity": {"system": "recorded", "tools": "absent", "context": "approximate"},
+        "outcome": "unknown",
+        "licence": "mit",
+    }
+
+
+def test_a_session_trace_is_a_header_and_a_line_for_each_message() -> None:
+    head, *lines = through_json(list(lines_of_context(*made())))
+    assert head == {
+        "type": "session",
+        "harness": "claude_code",
+        "id": "made-1.2",
+        "trace_id": "made-1",
+        "context_start": "compaction",
+        "licence": "mit",
+    }
+    assert {line["type"] for line in lines} == {"message"}
+    assert lines[3]["message"] == {
+        "role": "assistant",
+        "content": "",
+        "toolCalls": [
+            {"id": "a", "function": {"name": "count", "arguments": '{"what": "pears"}'}},
+            {"id": "b", "function": {"name": "weigh", "arguments": "{pea"}},
+        ],
+        "timestamp": 1767323045000,
+        "model": "orchard/picker",
+    }
+    assert lines[4]["message"] == {"role": "tool", "content": "9", "toolCallId": "a"}
+    assert lines[7]["message"] == {
+        "role": "assistant",
+        "content": "Nine.",
+        "reasoningContent": "so",
+        "model": "orchard/picker",
+    }
+
+
+def test_a_workspace_is_exported_redacted_and_read_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work, again = tmp_path / "w", tmp_path / "again"
+    app(["ingest", str(EXAMPLES), "-w", str(work)], standalone_mode=False)
+    capsys.readouterr()
+    found = {}
+    for name in ("messages", "atif", "sts"):
+        out = tmp_path / name
+        app(["export", "--format", name, "-o", str(out), "-w", str(work), "--json"], standalone_mode=False)
+        found[name] = json.loads(capsys.readouterr().out)
+        files = sorted(out.iterdir())
+        assert found[name]["files"] == len(files)
+        assert "<GITHUB_TOKEN_" in "".join(file.read_text() for file in files)
+    assert [(each["traces"], each["contexts"], each["steps"]) for each in found.values()] == [(7, 7, 69)] * 3
+    assert [each["files"] for each in found.values()] == [1, 7, 7]
+    assert found["atif"]["left_out"] == {}
+    assert all(faults_of(json.loads(file.read_text())) == [] for file in (tmp_path / "atif").iterdir())
+    assert detect(tmp_path / "messages" / "messages.jsonl") == "swe_gym"
+    app(["ingest", str(tmp_path / "messages"), "-w", str(again), "--json"], standalone_mode=False)
+    totals = json.loads(capsys.readouterr().out)["totals"]
+    assert (totals["traces"], totals["states"], totals["skipped"]) == (7, 69, {})
+
+
+def test_a_context_without_a_step_is_counted() -> None:
+    _, context = made()
+    bare = Context(0, context.messages[:2], ())
+    counts: Counter[str] = Counter()
+    both = Trace("t", "made", "made", "claude_code", (bare, context))
+    assert contexts_of(both, counts) == [context]
+    assert dict(counts) == {"traces": 1, "contexts": 1, "steps": 2, NO_STEP: 1}
+
+
+def test_what_cannot_be_exported_is_one_line(tmp_path: Path) -> None:
+    settings = load_settings(None, {"workspace": str(tmp_path / "w")})
+    with pytest.raises(ConfigError, match=r"no format 'csv' to export; expected messages \| atif \| sts"):
+        export_traces(settings, "csv", tmp_path / "out")
+    with pytest.raises(WorkspaceError, match="is not a workspace"):
+        export_traces(settings, "atif", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    with pytest.raises(ConfigError, match="full holds other files"):
+        export_traces(settings, "atif", tmp_path / "full")
+    app(["ingest", str(EXAMPLES), "-w", str(tmp_path / "raw"), "--unredacted"], standalone_mode=False)
+    raw = load_settings(None, {"workspace": str(tmp_path / "raw")})
+    with pytest.raises(WorkspaceError):
+        export_traces(raw, "messages", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert [file.name for file in (tmp_path / "full").iterdir()] == ["x"]
