@@ -2,13 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from tracemill.agreement.voting.consensus_reward import ConsensusShape, consensus_reward
 from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.vote import tally_votes
 from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.labeling.ask_session import open_run, redact_reply
 from tracemill.flows.labeling.label_shard import ShownTrace, make_pairs
@@ -124,6 +126,44 @@ def extract_dpo_pairs(
     made = make_pairs(shown, replies, Policy(threshold=agreement_threshold), of_traces=False)
     keys = {step: key for item in shown for step, key in state_keys(item.trace).items()}
     return [replace(pair, state_key=keys[pair.step_id]) for pair in made.pairs if pair.step_id in wanted]
+
+
+def compute_teacher_consensus_prm(
+    states: Sequence[TraceState],
+    replies: Sequence[TeacherReply],
+    shape: ConsensusShape = "weighted",
+    *,
+    teacher_weights: Mapping[str, float] | None = None,
+    scores: Mapping[str, Mapping[str, float]] | None = None,
+) -> list[float | None]:
+    """Return a reward for the student's action at each state: what teachers' answers there say of it.
+
+    The rewards are in the order of `states`; None where no answer, or score, counts. With w_i the weight of
+    teacher i (`teacher_weights`, 1 for others), a_i its action, a the student's, p(x) the sum of w_i over
+    a_i = x divided by the sum of w_i, and n(x) the number of answers x:
+
+        plurality           1 if n(a) > 0 and n(a) >= n(x) for all x, else 0
+        weighted            p(a)
+        variance_weighted   p(a) (1 - v), v = sum over x of p(x) (1 - p(x)): the variance of a vote
+        score_regression    the r that minimises sum of w_i (s_i - r)^2, s_i = `scores[step_id][teacher]`
+
+    Actions are equal, and answers count, as for pairs: one answer of a teacher, none of the student's family.
+    Texts are redacted, as they were when the teachers were asked. Raises ValueError for a shape, weight or
+    score that cannot be used.
+    """
+    by_step: dict[str, list[TeacherReply]] = {}
+    for reply in replies:
+        by_step.setdefault(reply.step_id, []).append(reply)
+    rewards: dict[str, float | None] = {}
+    wanted = {str(state.step_id) for state in states}
+    for item in map(ShownTrace.of, _traces(states)):
+        for state in item.trace.states():
+            if (step_id := str(state.step_id)) in wanted:
+                tools = item.presentations[state.context.index].tools
+                votes = tally_votes(state, tools, by_step.get(step_id, []), Policy()).votes
+                of_step = (scores or {}).get(step_id)
+                rewards[step_id] = consensus_reward(votes, shape, teacher_weights, of_step)
+    return [rewards[str(state.step_id)] for state in states]
 
 
 async def replay_and_normalize_trace(

@@ -23,6 +23,7 @@ if not (Path(__file__).parent / "records" / "__init__.py").is_file():
 if TYPE_CHECKING:
     from tracemill.data_cards.writing.pair_dataset import pair_rows, pairs_to_dataset
     from tracemill.flows.library import (
+        compute_teacher_consensus_prm,
         extract_dpo_pairs,
         replay_and_normalize_trace,
         replay_and_normalize_trace_sync,
@@ -65,6 +66,7 @@ _HOMES = {
     "TraceState": "tracemill.records.trace",
     "TracemillError": "tracemill.records.errors",
     "compose_loss": "tracemill.train.compose",
+    "compute_teacher_consensus_prm": "tracemill.flows.library",
     "entropy_aware_opd_loss": "tracemill.train.losses.entropy_aware",
     "extract_dpo_pairs": "tracemill.flows.library",
     "generalized_jsd_loss": "tracemill.train.losses.generalized_jsd",
@@ -98,6 +100,7 @@ __all__ = [
     "TraceState",
     "TracemillError",
     "compose_loss",
+    "compute_teacher_consensus_prm",
     "entropy_aware_opd_loss",
     "extract_dpo_pairs",
     "generalized_jsd_loss",

@@ -75,6 +75,28 @@ def test_states_to_replies_to_pairs_to_normalized_pairs(tmp_path: Path) -> None:
     assert len(done.kept) + len(done.dropped) == len(pairs)
 
 
+def test_every_step_has_a_reward_of_its_teachers() -> None:
+    states = _states()
+    replies = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0, settings=ALL)
+    rewards = {
+        shape: tm.compute_teacher_consensus_prm(states, replies, shape)
+        for shape in ("plurality", "weighted", "variance_weighted")
+    }
+    assert all(len(each) == len(states) for each in rewards.values())
+    assert all(reward is not None for reward in rewards["weighted"])
+    assert {0.0, 1.0} == set(rewards["plurality"])
+    assert len(set(rewards["weighted"])) >= 3  # dense: no label of two values
+    for plural, weighted, varied in zip(*rewards.values(), strict=True):
+        assert plural is not None
+        assert weighted is not None
+        assert varied is not None
+        assert 0 <= varied <= weighted <= 1
+        assert plural <= (weighted > 0)
+    some = {str(state.step_id) for state in states[:2]}
+    few = [reply for reply in replies if reply.step_id in some]
+    assert tm.compute_teacher_consensus_prm(states, few)[:3] == [*rewards["weighted"][:2], None]
+
+
 def test_teachers_are_asked_no_further_than_the_labels_need() -> None:
     states = _states()
     for threshold in (2, 3):
