@@ -12,6 +12,11 @@ def _accept_all(settings: SettingValues) -> None:
     """Accept all settings."""
 
 
+def _reads_rows(settings: SettingValues) -> bool:
+    """Read the rows of the release, whatever the settings are."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class TrainingMethod:
     """A training method, as the registry holds it.
@@ -27,6 +32,10 @@ class TrainingMethod:
     """Config of a release whose rows it reads."""
     columns: tuple[str, ...] = ("prompt", "chosen", "rejected", "tools")
     """Columns that these rows must have, `prompt` and `tools` among them."""
+    reads_rows: Callable[[SettingValues], bool] = _reads_rows
+    """Returns whether, with these values of `[training]`, rows of the release are read at all."""
+    evaluates: bool = True
+    """Its trainer measures on the split `validation`."""
     weighted: bool = False
     """Its trainer counts rows by their column `weight`, where `use_weights` is on and the config has it."""
     packed: bool = False

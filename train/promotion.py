@@ -53,7 +53,7 @@ def compare_models(job: TrainingJob, checkpoint: Path, last: Path | None) -> Pro
     if job.release.path is not None and not held_out_files(job.release.path):
         return PromotionDecision(False, f"not compared: {NO_PAIR}")
     models = {"new": str(checkpoint)} | ({"last": str(last)} if last is not None else {})
-    settings = job.settings.model_copy(update={"method": "dpo", "chat_template": None})
+    settings = job.settings.model_copy(update={"method": "dpo", "composer": None, "chat_template": None})
     question = PreferenceQuestion(release=job.release, settings=settings, models=models)
     try:
         check_packages(settings)  # a launcher may train where this machine has no torch

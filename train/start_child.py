@@ -17,6 +17,7 @@ from typing import Any
 from tracemill.records.errors import TrainingError
 from tracemill.records.storage.atomic_files import last_log_file_line
 from tracemill.train.child_environment import child_environment
+from tracemill.train.composer_settings import ComposerSettings
 from tracemill.train.registry import TRAINING_METHODS
 from tracemill.train.training_job import (
     LESS_MEMORY,
@@ -52,13 +53,26 @@ def check_packages(settings: TrainingSettings) -> None:
 
 
 def check_places(settings: TrainingSettings) -> None:
-    """Raise TrainingError if the path of a model or chat template does not exist."""
+    """Raise TrainingError if the path of a model, a chat template, tasks or rows does not exist."""
     model = Path(settings.model)
     if model.is_absolute() and not (model / "config.json").is_file():
         raise TrainingError(f"{model} holds no model", "a folder with config.json, or an id of the Hub")
     template = settings.chat_template
     if template is not None and not template.is_file():
         raise TrainingError(f"{template} does not exist", "a Jinja file as training.chat_template")
+    if settings.composer is not None:
+        _check_composer_places(settings.composer)
+
+
+def _check_composer_places(composer: ComposerSettings) -> None:
+    for key, file in (("prompts", composer.prompts), ("hints", composer.hints)):
+        if file is not None and not file.is_file():
+            raise TrainingError(f"{file} does not exist", f"a JSON Lines file as training.composer.{key}")
+    tasks = composer.tasks
+    if tasks is not None and not any(tasks.glob("**/task.toml")):
+        raise TrainingError(
+            f"{tasks} holds no task", "folders that `tracemill env make` wrote, as training.composer.tasks"
+        )
 
 
 def finished_training(job: TrainingJob) -> TrainingResult | None:

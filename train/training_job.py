@@ -42,6 +42,11 @@ class TrainingRelease(BaseModel):
         return str(self.path) if self.path else self.repository or ""
 
 
+def reads_rows(settings: TrainingSettings) -> bool:
+    """Return whether a training reads rows of its release."""
+    return TRAINING_METHODS.get(settings.method).reads_rows(dict(settings))
+
+
 def check_config(release: TrainingRelease, method: str, configs: Collection[str]) -> None:
     """Raise TrainingError if the config that a method reads is not among the `configs` of a release."""
     config = TRAINING_METHODS.get(method).config

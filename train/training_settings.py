@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from tracemill.records.errors import ConfigError
 from tracemill.records.identity import canonical_json, digest
+from tracemill.train.composer_settings import ComposerSettings
 from tracemill.train.registry import TRAINING_METHODS
 
 _METHOD = "sft"
@@ -40,9 +41,11 @@ class TrainingSettings(_Model):
     """`sft`: negative log-likelihood of the completions. `dpo`: direct preference optimisation
     (https://arxiv.org/abs/2305.18290) plus that likelihood of the chosen sides. `simpo`
     (https://arxiv.org/abs/2405.14734): no reference model. `kto` (https://arxiv.org/abs/2402.01306): sides
-    labelled good or bad. Packages add others."""
+    labelled good or bad. `composer`: GRPO with hints and pairs. Packages add others."""
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     """Settings that only this method has; the methods above have none."""
+    composer: ComposerSettings | None = None
+    """Of `composer` alone: tasks or prompts, reward and channels."""
     use_weights: bool = True
     """Weight rows by their column `weight`, if the method does and its rows have it."""
     learning_rate: float = Field(1e-6, gt=0)
@@ -134,6 +137,8 @@ class TrainingSettings(_Model):
         for key, owner in _METHOD_OF_KEY.items():
             if getattr(self, key) is not None and key not in method.defaults:
                 raise ValueError(f'{key} is a setting of method = "{owner}" alone')
+        if self.composer is not None and self.method != "composer":
+            raise ValueError('composer is a table of method = "composer" alone')
         if self.packing != "off" and not method.packed:
             raise ValueError(f'packing = "{self.packing}" is not for method = "{self.method}"')
         method.check(dict(self))
@@ -147,7 +152,7 @@ class TrainingSettings(_Model):
             excluded.add("launch")
         if self.processes == 1:
             excluded.add("processes")
-        excluded |= {key for key in ("options", "nll_weight") if not getattr(self, key)}
+        excluded |= {key for key in ("options", "nll_weight", "composer") if not getattr(self, key)}
         if self.use_weights:
             excluded.add("use_weights")
         if self.packing == "off":

@@ -71,9 +71,10 @@ _PATHS = (
     *(("normalize", key) for key in ("recipe", "benchmarks")),
     *(("release", key) for key in ("tokenizer", "outcomes")),
     *(("training", key) for key in ("output", "chat_template")),
+    *(("composer", key) for key in ("tasks", "prompts", "hints")),
     ("verified", "tasks"),
 )
-"""Tables and keys whose values are paths, or lists of them."""
+"""Tables and keys whose values are paths, or lists of them; `composer` is a table of `training`."""
 
 
 class VoteSettings(FrozenModel):
@@ -276,7 +277,8 @@ def _resolve_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
 
     teachers = value.get("teachers")
     training = value.get("training")
-    places = [(value.get(table) if table else value, key) for table, key in _PATHS]
+    tables = value | ({"composer": training.get("composer")} if isinstance(training, dict) else {})
+    places = [(tables.get(table) if table else value, key) for table, key in _PATHS]
     places += [(teacher, "path") for teacher in teachers] if isinstance(teachers, list) else []
     if isinstance(training, dict) and str(training.get("model")).startswith((".", "/", "~")):
         places.append((training, "model"))

@@ -8,6 +8,7 @@ from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.run_state.run_summary import ReleaseOutcome
 from tracemill.flows.runtime.interrupts import terminable
 from tracemill.flows.runtime.progress import ProgressMeter, progress_meter
+from tracemill.flows.training.hint_rows_file import add_hint_rows, remove_hint_rows
 from tracemill.flows.training.promotion_run import decision_table_rows, promote_or_keep
 from tracemill.flows.training.resolve_release import resolve_training_release
 from tracemill.records.errors import ConfigError, TracemillError, TrainingError
@@ -24,7 +25,13 @@ from tracemill.train.launch.launch_training import (
     submit_training,
 )
 from tracemill.train.start_child import check_places
-from tracemill.train.training_job import TrainingJob, TrainingRelease, TrainingResult, check_config
+from tracemill.train.training_job import (
+    TrainingJob,
+    TrainingRelease,
+    TrainingResult,
+    check_config,
+    reads_rows,
+)
 from tracemill.train.training_settings import TrainingSettings
 
 _SIMULATED = "none: the release holds simulated rows, and training.simulated is not set"
@@ -122,11 +129,14 @@ def trainings_folder(settings: RunSettings) -> Path:
 def _train(settings: RunSettings, job: TrainingJob) -> TrainingResult:
     with progress_meter(None) as meter:
         meter.begin("train: starting", 0)
-        return run_launched(job, trainings_folder(settings), lambda said: _show(meter, said))
+        made = run_launched(job, trainings_folder(settings), lambda said: _show(meter, said))
+    remove_hint_rows(trainings_folder(settings), job.settings)
+    return made
 
 
 def _job(settings: RunSettings, training: TrainingSettings, release: TrainingRelease) -> TrainingJob:
-    if release.configs is not None:
+    training = add_hint_rows(settings, training, release)
+    if release.configs is not None and reads_rows(training):
         check_config(release, training.method, release.configs)
     output = training.output or settings.workspace / "checkpoints"
     placed = training.model_copy(update={"output": Path(output).resolve()})
@@ -185,6 +195,7 @@ def figures(trained: TrainingResult) -> dict[str, Any]:
         "last_loss": losses[-1] if losses else None,
         "validation": report["validation"],
         "warnings": report.get("warnings", []),
+        **({"channels": report["channels"]} if "channels" in report else {}),
         "seconds": report["seconds"],
         "device": report["device"],
     }
@@ -221,12 +232,26 @@ def training_table_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     there = "" if found["created"] else "\nalready there"
     return [
         ("training", f"{found['path']}{there}\n{made}"),
-        ("training rows", rows),
+        *(_channel_rows(found["channels"]) if "channels" in found else [("training rows", rows)]),
         ("loss", loss),
-        ("validation", _validation(found)),
+        *([] if "channels" in found else [("validation", _validation(found))]),
         *(("training warning", line) for line in found.get("warnings", ())),
         *_decision_rows(found),
     ]
+
+
+def _channel_rows(channels: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
+    """Write what each channel learned from, or why it is off."""
+    kinds = {"grpo": "tasks or prompts", "sdpo": "hint rows", "replay": "pairs"}
+    rows = []
+    for name, channel in channels.items():
+        if channel["off"]:
+            rows.append((f"channel {name}", f"off: {channel['off']}"))
+            continue
+        said = f"weight {channel['weight']:g}, {channel['examples']:,} {kinds[name]}"
+        dropped = "".join(f"\n{count:,} dropped: {why}" for why, count in channel["dropped"].items())
+        rows.append((f"channel {name}", said + dropped))
+    return rows
 
 
 def _decision_rows(found: dict[str, Any]) -> list[tuple[str, str]]:

@@ -18,6 +18,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 from trl.trainer.grpo_config import GRPOConfig  # noqa: E402
 from trl.trainer.grpo_trainer import GRPOTrainer  # noqa: E402
 
+from tracemill.records.errors import TrainingError  # noqa: E402
 from tracemill.train.composer.composer_trainer import (  # noqa: E402
     STATE_FILE,
     Channels,
@@ -339,7 +340,7 @@ def test_a_loss_that_is_no_number_names_its_batch(tiny: Path, tokenizer: Any, tm
     with torch.no_grad():
         trainer.model.model.norm.weight.fill_(float("nan"))
     trainer.current_gradient_accumulation_steps = 1  # `train` sets it
-    with pytest.raises(ValueError, match=r"The loss of channel sdpo is nan on the batch s\d"):
+    with pytest.raises(TrainingError, match=r"the loss of channel sdpo is nan on the batch s\d;"):
         trainer._add_channels(torch.zeros(()), trainer.model)
 
 

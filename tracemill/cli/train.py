@@ -22,7 +22,9 @@ def train(
     model: Annotated[str | None, typer.Option(help="Model id on the Hub, or a folder.")] = None,
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="sft, dpo, simpo, kto or that of a package.", show_default="sft"),
+        typer.Option(
+            metavar="NAME", help="sft, dpo, simpo, kto, composer or that of a package.", show_default="sft"
+        ),
     ] = None,
     output: Annotated[
         Path | None,

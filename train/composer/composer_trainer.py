@@ -15,10 +15,12 @@ from torch import Tensor
 from transformers import TrainerCallback
 from trl.trainer.grpo_trainer import GRPOTrainer
 
+from tracemill.records.errors import TrainingError
 from tracemill.train.compose import compose_loss
 from tracemill.train.composer.encode_rows import HintExample, PairExample, collate_hints, collate_pairs
 from tracemill.train.composer.example_stream import ExampleStream
 from tracemill.train.composer.reference import ReferenceLogProbs
+from tracemill.train.losses.taid import TAIDScheduler
 
 STATE_FILE = "composer_state.json"
 _CALLS = "tools/call_frequency"
@@ -31,8 +33,9 @@ class Channels:
 
     hints, pairs: examples of the channels; a channel whose weight is 0 draws none. batch_size: examples a
     process draws of each at every micro-step. alpha_warmup_steps: optimizer steps over which alpha_sdpo rises
-    linearly from 0. settings: other arguments of `compose_loss`, such as `dpo_variant`. reference: log
-    probabilities of the reference policy, which `dpo_variant="dpo"` needs.
+    linearly from 0. taid_start: with `sdpo_wrapper="taid"`, t of the first step, from which it rises linearly
+    to 1; without it `settings` holds `taid_t`. settings: other arguments of `compose_loss`, such as
+    `dpo_variant`. reference: log probabilities of the reference policy, which `dpo_variant="dpo"` needs.
     """
 
     hints: Sequence[HintExample] = ()
@@ -41,6 +44,7 @@ class Channels:
     beta_replay: float = 0.0
     batch_size: int = 2
     alpha_warmup_steps: int = 0
+    taid_start: float | None = None
     seed: int = 0
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     reference: ReferenceLogProbs | None = None
@@ -72,12 +76,15 @@ class ComposerReplicationTrainer(GRPOTrainer):
     losses are divided by the gradient accumulation steps, as TRL does with its own inside `_compute_loss`.
     Positions of the streams are saved with every checkpoint. It logs `loss/grpo`, `loss/sdpo_kl`,
     `loss/trace_replay_dpo`, `loss/total` and `alpha_sdpo`; a channel that is off says so once in the log.
-    With both weights 0 it is TRL's trainer bit by bit.
+    With both weights 0 it is TRL's trainer bit by bit. `notes` are lines that the results of the training
+    hold, `channel_counts` counts of its examples.
     """
 
     def __init__(self, *args: Any, channels: Channels, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.channels = channels
+        self.notes: list[str] = []
+        self.channel_counts: dict[str, dict[str, Any]] = {}
         accelerator = self.accelerator
         stream: Callable[..., ExampleStream] = partial(
             ExampleStream,
@@ -94,7 +101,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
         for name, key in (("sdpo", "alpha_sdpo"), ("replay", "beta_replay")):
             if name not in self._streams:
                 _log.warning("channel %s is off: %s is 0", name, key)
-        self.add_callback(_SilentToolsCallback(channels.idle_steps))
+        self.add_callback(_SilentToolsCallback(channels.idle_steps, self.notes))
 
     @property
     def alpha_sdpo(self) -> float:
@@ -103,12 +110,22 @@ class ComposerReplicationTrainer(GRPOTrainer):
         rise = min(1.0, (self.state.global_step + 1) / warmup) if warmup else 1.0
         return self.channels.alpha_sdpo * rise
 
+    @property
+    def loss_settings(self) -> dict[str, Any]:
+        """Return the arguments of `compose_loss` at this optimizer step."""
+        channels = self.channels
+        if channels.settings.get("sdpo_wrapper") != "taid" or channels.taid_start is None:
+            return dict(channels.settings)
+        steps = max(1, self.state.max_steps)
+        scheduler = TAIDScheduler(steps, t_start=channels.taid_start, disable_adaptive=True)
+        return {**channels.settings, "taid_t": scheduler.update_t(0.0, self.state.global_step)}
+
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Tensor:
         grpo = super()._compute_loss(model, inputs)
         if not self._streams or not model.training:
             return grpo
         if not grpo.isfinite():
-            raise ValueError(f"The GRPO loss is {grpo.item()} at step {self.state.global_step}.")
+            raise _not_finite("the loss of channel grpo", grpo, f"at step {self.state.global_step}")
         return self._add_channels(grpo, model)
 
     def _add_channels(self, grpo: Tensor, model: Any) -> Tensor:
@@ -120,7 +137,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
             weight, loss = self._channel(name, examples, model)
             if not loss.isfinite():
                 names = ", ".join(each.name for each in examples)
-                raise ValueError(f"The loss of channel {name} is {loss.item()} on the batch {names}.")
+                raise _not_finite(f"the loss of channel {name}", loss, f"on the batch {names}")
             total = total + weight * loss / steps
             parts[name] = loss
         self._record({**parts, "total": total * steps})
@@ -132,12 +149,12 @@ class ComposerReplicationTrainer(GRPOTrainer):
         pad_id: int = tokenizer.pad_token_id
         if name == "sdpo":
             batch = self._on_device(collate_hints(examples, pad_id))
-            loss, _ = compose_loss(model, batch, 1.0, 0.0, **self.channels.settings)
+            loss, _ = compose_loss(model, batch, 1.0, 0.0, **self.loss_settings)
             return self.alpha_sdpo, loss * self._share_of_tokens(batch["student_response_mask"])
         batch = self._on_device(collate_pairs(examples, pad_id))
         if self.channels.needs_reference and self.channels.reference is not None:
             batch |= self.channels.reference.of(examples, self.accelerator.device)
-        loss, _ = compose_loss(model, batch, 0.0, 1.0, **self.channels.settings)
+        loss, _ = compose_loss(model, batch, 0.0, 1.0, **self.loss_settings)
         return self.channels.beta_replay, loss
 
     def _share_of_tokens(self, mask: Tensor) -> float:
@@ -174,19 +191,28 @@ class ComposerReplicationTrainer(GRPOTrainer):
             stream.position = positions.get(name, 0)
 
 
-class _SilentToolsCallback(TrainerCallback):
-    """Warn once if the model called no tool in the first steps that were logged."""
+def _not_finite(what: str, loss: Tensor, where: str) -> TrainingError:
+    return TrainingError(
+        f"{what} is {loss.item()} {where}",
+        "finite numbers",
+        "lower training.learning_rate, or take these rows out",
+    )
 
-    def __init__(self, steps: int) -> None:
-        self._left = steps
+
+class _SilentToolsCallback(TrainerCallback):
+    """Say once if the model called no tool in the first steps that were logged."""
+
+    def __init__(self, steps: int, notes: list[str]) -> None:
+        self._left, self._notes = steps, notes
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         if self._left <= 0 or _CALLS not in (logs or {}):
             return
         self._left = self._left - 1 if logs[_CALLS] == 0 else 0
         if self._left == 0 and logs[_CALLS] == 0:
-            _log.warning(
-                "The model called no tool in %d logged steps, so it learns nothing from rewards of tools: "
-                "teach it calls first (SFT on sessions with tools).",
-                state.global_step,
+            note = (
+                f"the model called no tool in {state.global_step} steps, so it learns nothing from rewards "
+                "of tools: teach it calls first (method sft, on sessions with tools)"
             )
+            self._notes.append(note)
+            _log.warning(note)

@@ -32,7 +32,8 @@ class ReferenceLogProbs:
         path: Path | None = None,
         as_reference: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
-        self._model, self._name, self._pad_id, self._path = model, name, pad_id, path
+        self._model: Callable[..., Any] | None = model
+        self._name, self._pad_id, self._path = name, pad_id, path
         self._as_reference = as_reference
         self._known: dict[str, tuple[float, float]] = {}
         self.computed = 0
@@ -57,7 +58,15 @@ class ReferenceLogProbs:
             "reference_rejected_logps": torch.tensor(rejected, device=device),
         }
 
+    def settle(self, examples: Sequence[PairExample], device: torch.device | None = None) -> None:
+        """Compute the values of all these examples, and let go of the model: others cannot be asked for."""
+        for example in examples:
+            self.of([example], device)
+        self._model = None
+
     def _compute(self, example: PairExample, device: torch.device | None) -> tuple[float, float]:
+        if self._model is None:
+            raise ValueError(f"Pair {example.name} has no reference value, and the reference is settled.")
         batch = {name: each.to(device) for name, each in collate_pairs([example], self._pad_id).items()}
         with torch.no_grad(), self._as_reference():
             chosen, rejected, _ = pair_log_probs(self._model, batch, average=False)

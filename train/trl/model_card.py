@@ -6,6 +6,9 @@ from typing import Any
 _ENVIRONMENT = ("model", "output", "launcher", "launch", "environment", "hub", "chat_template")
 """Settings that name places and machines: the card may be published."""
 
+_FILES = ("tasks", "prompts", "hints")
+"""Settings of `composer` that are paths."""
+
 
 def model_card(report: dict[str, Any], base_model: str) -> str:
     """Return the card of a training as Markdown, from its `training.json`.
@@ -32,7 +35,10 @@ def model_card(report: dict[str, Any], base_model: str) -> str:
     if report["validation"]:
         last = report["validation"][-1]
         facts.append(("validation", ", ".join(f"{key} {last[key]:.4f}" for key in last if key != "step")))
+    facts += [(f"channel {name}", _channel(each)) for name, each in report.get("channels", {}).items()]
     used = {key: settings[key] for key in sorted(settings) if key not in _ENVIRONMENT}
+    if composer := used.get("composer"):
+        used["composer"] = {key: value for key, value in composer.items() if key not in _FILES}
     return "\n".join(
         [
             *head,
@@ -56,3 +62,11 @@ def model_card(report: dict[str, Any], base_model: str) -> str:
             "",
         ]
     )
+
+
+def _channel(channel: dict[str, Any]) -> str:
+    """Return what a channel learned from, or that it is off."""
+    if channel["off"]:
+        return f"off: {channel['off']}"
+    dropped = sum(channel["dropped"].values())
+    return f"weight {channel['weight']:g}, {channel['examples']} examples, {dropped} dropped"

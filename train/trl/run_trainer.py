@@ -20,7 +20,8 @@ from transformers import TrainerCallback
 
 from tracemill.records.errors import TrainingError
 from tracemill.records.storage.atomic_files import write_json
-from tracemill.train.training_job import LOG, REPORT, SCHEMA, ProgressCallback, TrainingJob
+from tracemill.train.registry import TRAINING_METHODS
+from tracemill.train.training_job import LOG, REPORT, SCHEMA, ProgressCallback, TrainingJob, reads_rows
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import FittedRows
 from tracemill.train.trl.likelihood import likelihood_warnings
@@ -41,6 +42,14 @@ _METRICS = (
     "rewards/margins",
     "rewards/chosen",
     "logps/chosen",
+    "loss/grpo",
+    "loss/sdpo_kl",
+    "loss/trace_replay_dpo",
+    "loss/total",
+    "alpha_sdpo",
+    "reward",
+    "frac_reward_zero_std",
+    "tools/call_frequency",
 )
 
 
@@ -56,13 +65,16 @@ def run_trainer(
     _check_device(settings)
     on_progress({"phase": "loading the model"})
     tokenizer = load_tokenizer(settings)
-    splits = load_splits(job.release, settings, folder / "cache")
-    on_progress({"phase": "measuring rows"})
-    fitted = {name: fit_split(split, tokenizer, settings) for name, split in splits.items()}
-    check_rows(fitted["train"], settings)
-    windows = _windows_text(fitted["train"])
-    sys.stdout.write(windows + "\n")
-    on_progress({"phase": windows})
+    splits, fitted = {}, {"train": FittedRows()}
+    if reads_rows(settings):
+        held_out = ("validation",) if TRAINING_METHODS.get(settings.method).evaluates else ()
+        splits = load_splits(job.release, settings, folder / "cache", held_out)
+        on_progress({"phase": "measuring rows"})
+        fitted = {name: fit_split(split, tokenizer, settings) for name, split in splits.items()}
+        check_rows(fitted["train"], settings)
+        windows = _windows_text(fitted["train"])
+        sys.stdout.write(windows + "\n")
+        on_progress({"phase": windows})
     resumed, before_s = _last_checkpoint(folder / "checkpoints")
     callback = _make_callback(on_progress, stop, began - before_s)
     trainer = make_trainer(settings, folder / "checkpoints", tokenizer, splits, fitted, [callback])
@@ -211,10 +223,12 @@ def _report(job: TrainingJob, trainer: Any, fitted: dict[str, FittedRows]) -> di
         "rows": {name: _row_counts(each) for name, each in fitted.items()},
         "whole_at": fitted["train"].whole_at(),
         "steps": trainer.state.global_step,
+        **({"channels": counts} if (counts := getattr(trainer, "channel_counts", None)) else {}),
         "losses": losses,
         "validation": validation,
         "warnings": [
             *getattr(trainer, "packing_notes", ()),
+            *getattr(trainer, "notes", ()),
             *likelihood_warnings(job.settings, losses, validation),
         ],
         "device": str(trainer.args.device),

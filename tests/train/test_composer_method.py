@@ -1,0 +1,236 @@
+"""`method = "composer"`: a training from its settings to its checkpoint, cut off, refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from training_releases import released, tiny_model
+
+from tracemill.flows.config.run_settings import load_settings
+from tracemill.flows.training.training_run import figures, train_on, training_table_rows
+from tracemill.records.errors import ConfigError, TrainingError
+from tracemill.train.hints.hint_rows import add_hint
+from tracemill.train.start_child import run_training
+from tracemill.train.training_job import REPORT, TrainingJob, TrainingRelease
+from tracemill.train.training_settings import TrainingSettings
+
+REWARD = """
+def length(completions, **row):
+    return [float(len(each[0]["content"]) % 5) for each in completions]
+"""
+PLACE = "prompts.jsonl"
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def prompt_rows(count: int) -> list[dict[str, Any]]:
+    return [{"prompt": [{"role": "user", "content": f"Fix bug {number}."}]} for number in range(count)]
+
+
+def hint_rows(count: int) -> list[dict[str, Any]]:
+    said = [{"role": "assistant", "content": "I test."}]
+    more = {"completion": said, "tools": []}
+    return [
+        {"step_id": f"s{number}", **row, "hinted_prompt": add_hint(row["prompt"], "Say: I test."), **more}
+        for number, row in enumerate(prompt_rows(count))
+    ]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture
+def job(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A job on a release of 8 pairs, with 6 prompts and 5 hint rows."""
+    made = released(tmp_path / "releases")
+    release = TrainingRelease(
+        name="views", version=made.version, digest=made.content_fingerprint, path=made.path
+    )
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "lengths.py").write_text(REWARD)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "package"))
+    write_rows(tmp_path / PLACE, prompt_rows(6))
+    write_rows(tmp_path / "hints.jsonl", hint_rows(5))
+
+    def make(**composer: Any) -> TrainingJob:
+        base = {"prompts": tmp_path / PLACE, "reward": "lengths:length", "hints": tmp_path / "hints.jsonl"}
+        base |= {"generations": 2, "max_completion_length": 6, "channel_batch": 1, "alpha_sdpo": 0.5}
+        settings = TrainingSettings.model_validate(
+            {
+                "model": str(tiny),
+                "output": tmp_path / "out",
+                "method": "composer",
+                "composer": base | composer,
+                "device": "cpu",
+                "gradient_checkpointing": False,
+                "batch": 2,
+                "accumulate": 2,
+                "max_steps": 3,
+                "save_steps": 1,
+                "learning_rate": 1e-3,
+            }
+        )
+        return TrainingJob(release=release, settings=settings, tracemill_version="0")
+
+    return make
+
+
+@pytest.mark.slow
+def test_every_channel_learns_and_the_results_say_of_what(job: Any) -> None:
+    made = run_training(job(beta_replay=0.2), lambda said: None)
+    report = json.loads((made.path / REPORT).read_text())
+    assert report["channels"] == {
+        "grpo": {"weight": 1.0, "examples": 6, "dropped": {}, "off": None},
+        "sdpo": {"weight": 0.5, "examples": 5, "dropped": {}, "off": None},
+        "replay": {"weight": 0.2, "examples": 8, "dropped": {}, "off": None},
+    }
+    assert [entry["step"] for entry in report["losses"]] == [1, 2, 3]
+    for entry in report["losses"]:
+        whole = entry["loss/grpo"] + 0.5 * entry["loss/sdpo_kl"] + 0.2 * entry["loss/trace_replay_dpo"]
+        assert entry["loss/total"] == pytest.approx(whole, rel=1e-5)
+        assert entry["loss/sdpo_kl"] > 0
+    assert report["losses"][0]["loss/trace_replay_dpo"] == pytest.approx(0.6931, abs=1e-3)
+    card = (made.path / "README.md").read_text()
+    assert "| channel sdpo | weight 0.5, 5 examples, 0 dropped |" in card.splitlines()
+    assert PLACE not in card
+    rows = dict(training_table_rows(figures(made)))
+    assert rows["channel replay"] == "weight 0.2, 8 pairs"
+    assert "validation" not in rows
+
+
+@pytest.mark.slow
+def test_a_channel_that_is_off_says_so_and_wants_no_input(job: Any, tmp_path: Path) -> None:
+    given = job(alpha_sdpo=0.0, beta_replay=0.0, hints=None)
+    (tmp_path / "releases" / "views" / given.release.version / "data" / "dpo").rename(tmp_path / "moved")
+    made = run_training(given, lambda said: None)
+    report = json.loads((made.path / REPORT).read_text())
+    assert report["channels"]["sdpo"]["off"] == "alpha_sdpo is 0"
+    assert report["channels"]["replay"]["off"] == "beta_replay is 0"
+    assert "loss/sdpo_kl" not in report["losses"][0]
+    log = (made.path / "train.log").read_text()
+    assert "channel sdpo is off: alpha_sdpo is 0" in log
+    assert "channel replay is off: beta_replay is 0" in log
+    rows = dict(training_table_rows(figures(made)))
+    assert rows["channel sdpo"] == "off: alpha_sdpo is 0"
+    assert "| channel replay | off: beta_replay is 0 |" in (made.path / "README.md").read_text().splitlines()
+
+
+@pytest.mark.slow
+def test_a_training_that_was_cut_off_ends_as_one_that_was_not(job: Any, tmp_path: Path) -> None:
+    import os
+    import signal
+
+    whole = run_training(job(), lambda said: None)
+    losses = json.loads((whole.path / REPORT).read_text())["losses"]
+    weights = (whole.path / "model.safetensors").read_bytes()
+    whole.path.rename(tmp_path / "whole")
+
+    def kill(said: dict[str, Any]) -> None:
+        if said.get("step") == 2 and "loss" in said:
+            for folder in Path("/proc").glob("[0-9]*"):
+                try:
+                    command = (folder / "cmdline").read_bytes().split(b"\0")
+                except OSError:
+                    continue
+                if b"tracemill.train.trl.worker" in command and str(tmp_path).encode() in command[-2]:
+                    os.kill(int(folder.name), signal.SIGKILL)
+
+    with pytest.raises(TrainingError, match="ended by SIGKILL"):
+        run_training(job(), kill)
+    again = run_training(job(), lambda said: None)
+    report = json.loads((again.path / REPORT).read_text())
+    assert report["resumed_at_step"] in (1, 2)
+    assert report["losses"] == losses
+    assert (again.path / "model.safetensors").read_bytes() == weights
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("composer", "message"),
+    [
+        ({"reward": "lengths:none"}, r"composer\.reward = 'lengths:none' cannot be imported"),
+        ({"hints": None}, r"composer\.alpha_sdpo is 0\.5 and there are no hint rows"),
+    ],
+)
+def test_a_missing_input_is_one_line_before_the_first_step(
+    job: Any, composer: dict[str, Any], message: str
+) -> None:
+    given = job(**composer)
+    with pytest.raises(TrainingError, match=message) as refused:
+        run_training(given, lambda said: None)
+    assert "\n" not in str(refused.value)
+    assert not given.target.exists()
+
+
+@pytest.mark.slow
+def test_vocabularies_that_differ_are_an_error(tiny: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from tracemill.train.composer.method_trainer import check_vocabulary
+
+    tokenizer, model = AutoTokenizer.from_pretrained(tiny), AutoModelForCausalLM.from_pretrained(tiny)
+    check_vocabulary(tokenizer, model, "tiny")
+    model.resize_token_embeddings(200)
+    with pytest.raises(TrainingError, match=r"differ: its tokenizer has the token id 277, its model 200"):
+        check_vocabulary(tokenizer, model, "tiny")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"composer": None}, r'method = "composer" without \[training\.composer\]'),
+        ({"composer": {}}, "neither of tasks and prompts given; expected one of them"),
+        ({"composer": {"prompts": "p", "tasks": "t"}}, "both of tasks and prompts given"),
+        ({"composer": {"prompts": "p"}}, "prompts without reward"),
+        ({"composer": {"tasks": "t", "hints": "h", "alpha_sdpo": 0}}, "hints are given and alpha_sdpo is 0"),
+        ({"batch": 3, "accumulate": 1}, r"is 3; expected a multiple of composer\.generations = 4"),
+        ({"launcher": "slurm"}, 'is for launcher = "local" alone'),
+        ({"method": "dpo"}, 'composer is a table of method = "composer" alone'),
+        ({"packing": "prefix"}, 'packing = "prefix" is not for method = "composer"'),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_without_torch(changes: dict[str, Any], message: str) -> None:
+    base = {"model": "m", "method": "composer", "composer": {"tasks": "t"}}
+    assert TrainingSettings.model_validate(base).batch == 4
+    with pytest.raises(ValueError, match=message):
+        TrainingSettings.model_validate(base | changes)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"), [("[1]", "line 2 of .* is no JSON object"), ("{}", "line 2 of .* lacks prompt")]
+)
+def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str, message: str) -> None:
+    from tracemill.train.composer.row_files import read_hint_rows, read_prompt_rows
+
+    good = json.dumps(prompt_rows(1)[0])
+    (tmp_path / "rows.jsonl").write_text(f"{good}\n{line}\n")
+    with pytest.raises(TrainingError, match=message):
+        read_prompt_rows(tmp_path / "rows.jsonl")
+    with pytest.raises(TrainingError, match=r"line 1 .* lacks step_id, hinted_prompt, completion, tools"):
+        read_hint_rows(tmp_path / "rows.jsonl")
+
+
+def test_places_are_relative_to_the_configuration_and_must_be_there(tmp_path: Path, tiny: Path) -> None:
+    released(tmp_path / "w" / "releases")
+    (tmp_path / "run.toml").write_text(f"""
+workspace = "w"
+[training]
+model = "{tiny}"
+method = "composer"
+[training.composer]
+tasks = "tasks"
+""")
+    settings = load_settings(tmp_path / "run.toml", {})
+    assert settings.training is not None
+    assert settings.training.composer is not None
+    assert settings.training.composer.tasks == tmp_path / "tasks"
+    with pytest.raises(TrainingError, match=f"{tmp_path}/tasks holds no task; expected folders that"):
+        train_on(settings, "views")
+    with pytest.raises(ConfigError, match=r"training\.composer\.alpha_sdpo: .* greater than or equal to 0"):
+        load_settings(tmp_path / "run.toml", {"training": {"composer": {"alpha_sdpo": -1}}})

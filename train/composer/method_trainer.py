@@ -1,0 +1,238 @@
+"""Build the trainer of `composer`: GRPO on tasks or prompts, with hint rows and pairs of a release."""
+
+# pyright: reportMissingImports=false
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
+
+import torch
+from datasets import Dataset
+from transformers import AutoModelForCausalLM
+from trl.trainer.grpo_config import GRPOConfig
+
+from tracemill.records.errors import TracemillError, TrainingError
+from tracemill.train.composer.composer_trainer import Channels, ComposerReplicationTrainer
+from tracemill.train.composer.encode_rows import EncodedRows, encode_hint_rows, encode_pair_rows
+from tracemill.train.composer.reference import ReferenceLogProbs
+from tracemill.train.composer.row_files import read_hint_rows, read_prompt_rows
+from tracemill.train.composer_settings import ComposerSettings
+from tracemill.train.training_settings import TrainingSettings
+from tracemill.train.trl.fit_rows import FittedRows
+from tracemill.train.trl.trainers import lora_of
+
+_READ_TASKS = "tracemill.environments.task:read_tasks"
+_ENVIRONMENTS = {
+    "claude_code": "tracemill.environments.episodes.environment:ClaudeCodeEnvironment",
+    "openhands": "tracemill.environments.episodes.environment:OpenHandsEnvironment",
+}
+"""Named and not imported: `environments` is a package of the same floor."""
+
+
+def composer_trainer(
+    settings: TrainingSettings,
+    common: dict[str, Any],
+    tokenizer: Any,
+    data: Mapping[str, tuple[Dataset, FittedRows]],
+    callbacks: list[Any],
+) -> ComposerReplicationTrainer:
+    """Build the trainer of `composer`; the reference of pairs is the model as loaded.
+
+    Raises TrainingError if a channel that is on has no example, and if tokenizer and model do not fit.
+    """
+    composer = settings.composer
+    assert composer is not None  # `TrainingSettings` checks it
+    tokenizer.padding_side = "left"
+    encoded = {
+        "sdpo": _hint_examples(composer, tokenizer, settings.max_length),
+        "replay": _pair_examples(composer, data, tokenizer, settings.max_length),
+    }
+    arguments = GRPOConfig(
+        num_generations=composer.generations,
+        max_completion_length=composer.max_completion_length,
+        max_tool_calling_iterations=composer.max_tool_rounds,
+        temperature=composer.temperature,
+        top_k=0,
+        disable_dropout=True,
+        **common,
+    )
+    channels = _channels(settings, composer, encoded)
+    reference = None
+    if channels["beta_replay"] and composer.dpo_variant == "dpo":
+        reference = _reference(settings, arguments, tokenizer, channels["pairs"])
+    task = _task_arguments(composer)
+    try:
+        trainer = ComposerReplicationTrainer(
+            model=settings.model,
+            args=arguments,
+            processing_class=tokenizer,
+            callbacks=callbacks,
+            peft_config=lora_of(settings),
+            channels=Channels(**channels, reference=reference),
+            **task,
+        )
+    except (TypeError, ValueError) as error:
+        first = (str(error).splitlines() or [""])[0][:300]
+        raise TrainingError(
+            f"TRL cannot train {settings.model} this way ({first})",
+            "a model whose chat template it knows, or whose tokenizer has a response_template",
+        ) from error
+    check_vocabulary(tokenizer, trainer.model, settings.model)
+    trainer.channel_counts = _counts(composer, encoded, len(task["train_dataset"]))
+    return trainer
+
+
+def check_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
+    """Raise TrainingError if the tokenizer has a token that the model has no logits of.
+
+    Tokens that were added beside its vocabulary may be more than the model has, but for those of padding and
+    end.
+    """
+    used = {tokenizer.pad_token_id, tokenizer.eos_token_id} - {None}
+    used |= set(tokenizer.get_vocab().values()) - tokenizer.added_tokens_decoder.keys()
+    most, size = max(used), model.get_input_embeddings().num_embeddings
+    if most >= size:
+        raise TrainingError(
+            f"the vocabularies of {name} differ: its tokenizer has the token id {most}, its model {size}"
+            " tokens",
+            "the tokenizer that the model was trained with",
+        )
+
+
+def _hint_examples(composer: ComposerSettings, tokenizer: Any, max_length: int) -> EncodedRows:
+    if not composer.alpha_sdpo:
+        return EncodedRows()
+    if composer.hints is None:
+        raise TrainingError(
+            f"composer.alpha_sdpo is {composer.alpha_sdpo} and there are no hint rows",
+            "training.composer.hints, or sessions in the workspace",
+            "give a file, or set alpha_sdpo = 0",
+        )
+    encoded = encode_hint_rows(read_hint_rows(composer.hints), tokenizer, max_length)
+    return _some(encoded, "alpha_sdpo", composer.alpha_sdpo, "hint row")
+
+
+def _pair_examples(
+    composer: ComposerSettings,
+    data: Mapping[str, tuple[Dataset, FittedRows]],
+    tokenizer: Any,
+    max_length: int,
+) -> EncodedRows:
+    if not composer.beta_replay:
+        return EncodedRows()
+    _, fitted = data["train"]
+    encoded = encode_pair_rows(fitted.rows, tokenizer, max_length)
+    for reason, count in fitted.dropped.items():
+        encoded.dropped[reason] = encoded.dropped.get(reason, 0) + count
+    return _some(encoded, "beta_replay", composer.beta_replay, "pair")
+
+
+def _some(encoded: EncodedRows, key: str, weight: float, kind: str) -> EncodedRows:
+    if not encoded.examples:
+        why = "; ".join(f"{count} {reason}" for reason, count in encoded.dropped.items()) or "there are none"
+        raise TrainingError(
+            f"composer.{key} is {weight} and no {kind} can be used ({why})",
+            f"at least one {kind} of at most max_length tokens",
+            f"raise training.max_length, or set {key} = 0",
+        )
+    return encoded
+
+
+def _channels(
+    settings: TrainingSettings, composer: ComposerSettings, encoded: Mapping[str, EncodedRows]
+) -> dict[str, Any]:
+    """Return the arguments of `Channels` but for the reference."""
+    return {
+        "hints": encoded["sdpo"].examples,
+        "pairs": encoded["replay"].examples,
+        "alpha_sdpo": composer.alpha_sdpo,
+        "beta_replay": composer.beta_replay,
+        "batch_size": composer.channel_batch,
+        "alpha_warmup_steps": composer.alpha_warmup_steps,
+        "taid_start": composer.taid_t,
+        "seed": settings.seed,
+        "idle_steps": composer.idle_steps,
+        "settings": {
+            "dpo_variant": composer.dpo_variant,
+            "sdpo_wrapper": composer.sdpo_wrapper,
+            "jsd_beta": composer.jsd_beta,
+            "dpo_beta": settings.beta,
+            "simpo_beta": composer.simpo_beta,
+            "simpo_gamma": composer.simpo_gamma,
+        },
+    }
+
+
+def _reference(
+    settings: TrainingSettings, arguments: GRPOConfig, tokenizer: Any, pairs: Sequence[Any]
+) -> ReferenceLogProbs:
+    """Return the log probabilities of all pairs by the model as loaded, kept beside the checkpoints."""
+    model = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32)
+    model = model.to(arguments.device).eval()
+
+    def as_reference() -> AbstractContextManager[Any]:
+        return torch.autocast(arguments.device.type, torch.bfloat16) if arguments.bf16 else nullcontext()
+
+    path = Path(str(arguments.output_dir)).parent / "reference.jsonl" if arguments.world_size == 1 else None
+    reference = ReferenceLogProbs(model, settings.model, tokenizer.pad_token_id, path, as_reference)
+    reference.settle(pairs, arguments.device)
+    return reference
+
+
+def _task_arguments(composer: ComposerSettings) -> dict[str, Any]:
+    """Return what the trainer learns GRPO on: rows, and the environment or the function that rewards."""
+    rewards = [_reward(composer.reward)] if composer.reward is not None else []
+    if composer.prompts is not None:
+        rows = read_prompt_rows(composer.prompts)
+        return {"train_dataset": Dataset.from_list(rows), "reward_funcs": rewards}
+    try:
+        tasks = resolve_name(_READ_TASKS)(composer.tasks)
+        environment = partial(
+            resolve_name(_ENVIRONMENTS[composer.harness]),
+            tasks=composer.tasks,
+            sandbox=composer.sandbox,
+            level=composer.level,
+        )
+        environment()  # refuses a sandbox that is not installed
+    except TracemillError as error:
+        raise TrainingError(str(error)) from error
+    if lacking := [task.name for task in tasks if composer.level not in task.texts]:
+        levels = ", ".join(sorted(tasks[0].texts))
+        raise TrainingError(f"task {lacking[0]} has no text of level {composer.level!r}", f"one of {levels}")
+    rows = [{"prompt": [{"role": "user", "content": ""}], "task": task.name} for task in tasks]
+    return {
+        "train_dataset": Dataset.from_list(rows),
+        "reward_funcs": rewards or None,
+        "environment_factory": environment,
+    }
+
+
+def _reward(name: str) -> Any:
+    try:
+        function = resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise TrainingError(
+            f"training.composer.reward = {name!r} cannot be imported ({type(error).__name__})",
+            "a function `module:name` of an installed package, or of a folder in PYTHONPATH",
+        ) from error
+    if not callable(function):
+        raise TrainingError(f"training.composer.reward = {name!r} is no function", "a function `module:name`")
+    return function
+
+
+def _counts(
+    composer: ComposerSettings, encoded: Mapping[str, EncodedRows], prompts: int
+) -> dict[str, dict[str, Any]]:
+    """Return for each channel its weight, its examples, those left out, and why it is off."""
+    off, weights = composer.channels_off(), {"sdpo": composer.alpha_sdpo, "replay": composer.beta_replay}
+    counts: dict[str, dict[str, Any]] = {
+        "grpo": {"weight": 1.0, "examples": prompts, "dropped": {}, "off": None}
+    }
+    for name, weight in weights.items():
+        rows = encoded[name]
+        counts[name] = {"weight": weight, "examples": len(rows.examples), "dropped": dict(rows.dropped)}
+        counts[name]["off"] = off.get(name)
+    return counts
