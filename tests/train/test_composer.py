@@ -19,6 +19,7 @@ from trl.trainer.grpo_config import GRPOConfig  # noqa: E402
 from trl.trainer.grpo_trainer import GRPOTrainer  # noqa: E402
 
 from tracemill.records.errors import TrainingError  # noqa: E402
+from tracemill.train.compose import compose_loss  # noqa: E402
 from tracemill.train.composer.composer_trainer import (  # noqa: E402
     STATE_FILE,
     Channels,
@@ -26,6 +27,7 @@ from tracemill.train.composer.composer_trainer import (  # noqa: E402
 )
 from tracemill.train.composer.encode_rows import (  # noqa: E402
     collate_hints,
+    collate_pairs,
     encode_hint_rows,
     encode_pair_rows,
 )
@@ -233,8 +235,6 @@ def test_a_resumed_training_ends_with_the_same_weights(tiny: Path, tokenizer: An
 def test_a_hint_that_holds_the_answer_moves_the_model_without_it(
     tiny: Path, tokenizer: Any, tmp_path: Path
 ) -> None:
-    from tracemill.train.compose import compose_loss
-
     model, pad_id = model_of(tiny), tokenizer.pad_token_id
     rows = hint_rows(8)
     taught = encode_hint_rows(rows, tokenizer, LENGTH).examples
@@ -268,6 +268,38 @@ def test_a_hint_that_holds_the_answer_moves_the_model_without_it(
     assert log_prob(unseen) > before[0] + 0.3
     assert kl(seen) < 0.5 * before[1]
     assert kl(unseen) < before[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("sdpo", {"jsd_beta": 0.0}), ("replay", {"dpo_variant": "simpo"}), ("replay", {"dpo_variant": "dpo"})],
+)
+def test_a_channel_alone_lowers_its_loss_on_rows_it_never_saw(
+    tiny: Path, tokenizer: Any, tmp_path: Path, name: str, settings: dict[str, Any]
+) -> None:
+    pad_id, alone = tokenizer.pad_token_id, {"sdpo": (1.0, 0.0), "replay": (0.0, 1.0)}[name]
+    hints = encode_hint_rows(hint_rows(8), tokenizer, LENGTH).examples
+    pairs = encode_pair_rows(pair_rows(8), tokenizer, LENGTH).examples
+    reference = ReferenceLogProbs(model_of(tiny).eval(), "tiny", pad_id)
+    held_out = collate_hints(hints[6:], pad_id) | collate_pairs(pairs[6:], pad_id) | reference.of(pairs[6:])
+
+    def loss(model: Any) -> float:
+        with torch.no_grad():
+            return compose_loss(model.eval(), held_out, *alone, **settings)[0].item()
+
+    before = loss(model_of(tiny))
+    channels = Channels(
+        hints=hints[:6],
+        pairs=pairs[:6],
+        alpha_sdpo=alone[0],
+        beta_replay=alone[1],
+        batch_size=6,
+        reference=reference,
+        settings=settings,
+    )
+    trainer = trainer_of(tiny, tmp_path, channels, max_steps=20, learning_rate=1e-3)
+    trainer.train()
+    assert loss(trainer.model) < 0.8 * before
 
 
 def test_rows_that_do_not_fit_are_left_out_and_counted(tokenizer: Any) -> None:
