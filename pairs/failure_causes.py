@@ -45,6 +45,7 @@ _TOOL_MESSAGES = (
     (FailureCause.TEXT_ABSENT, r"Found \d+ matches of the string to replace"),
     (FailureCause.TEXT_ABSENT, r"verification failed: Failed to find (?:expected lines|context)"),
     (FailureCause.ARGUMENTS, r"^failed to parse function arguments"),
+    (FailureCause.TEXT_ABSENT, r"Could not find the exact text in|Found \d+ occurrences of the text in"),
     (
         FailureCause.DIRECTORY,
         r"EISDIR|view_range` parameter is not allowed when `path` points to a directory",

@@ -17,8 +17,8 @@ from tracemill.records.message import ToolCall
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _PATH_WORD = re.compile(r"^[\w.@~+/${}-]*(?:/|\.\w{1,8}$)[\w.@~+/${}-]*$")
-_NEW_TEXT = ("new_string", "new_str", "content", "file_text", "replacement_text")
-_OLD_TEXT = ("old_string", "old_str")
+_NEW_TEXT = ("new_string", "new_str", "newText", "content", "file_text", "replacement_text")
+_OLD_TEXT = ("old_string", "old_str", "oldText")
 _SHELL = ToolRule(Operation.RUN, ("command", "cmd"), "shell")
 _RELATED = 0.5
 _SAME_WORDS = 0.4
@@ -106,10 +106,7 @@ def _same_new_text(failed: CallAttempt, later: CallAttempt) -> bool:
 
 
 def _new_text(attempt: CallAttempt) -> str:
-    texts = [str(attempt.arguments[name]) for name in _NEW_TEXT if attempt.arguments.get(name)]
-    texts += [str(edit.get("new_string", "")) for edit in _edits(attempt)]
-    texts += ["\n".join(hunk.new) for hunk in attempt.hunks]
-    return "\n".join(texts)
+    return "\n".join([*_texts_of(attempt, _NEW_TEXT), *("\n".join(hunk.new) for hunk in attempt.hunks)])
 
 
 def _line_range(attempt: CallAttempt) -> tuple[int, int] | None:
@@ -119,14 +116,15 @@ def _line_range(attempt: CallAttempt) -> tuple[int, int] | None:
 
 
 def _old_texts(attempt: CallAttempt) -> list[str]:
-    texts = [str(attempt.arguments[name]) for name in _OLD_TEXT if attempt.arguments.get(name)]
-    texts += ["\n".join(hunk.old) for hunk in attempt.hunks if hunk.old]
-    return texts + [str(edit.get("old_string", "")) for edit in _edits(attempt)]
+    return [*_texts_of(attempt, _OLD_TEXT), *("\n".join(hunk.old) for hunk in attempt.hunks if hunk.old)]
 
 
-def _edits(attempt: CallAttempt) -> list[dict[str, Any]]:
+def _texts_of(attempt: CallAttempt, names: tuple[str, ...]) -> list[str]:
+    """Return the texts of some arguments of a call, and of each of its `edits`."""
     edits = attempt.arguments.get("edits")
-    return [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []
+    listed = edits if isinstance(edits, list) else []
+    given = [attempt.arguments, *(edit for edit in listed if isinstance(edit, dict))]
+    return [str(each[name]) for each in given for name in names if each.get(name)]
 
 
 def _same_folder(one: str | None, other: str | None) -> bool:
