@@ -13,6 +13,7 @@ from tracemill.harnesses.agents.gemini_cli import GEMINI_CLI
 from tracemill.harnesses.agents.mini_swe_agent import MINI_SWE_AGENT
 from tracemill.harnesses.agents.openhands import V0 as OPENHANDS_V0
 from tracemill.harnesses.agents.openhands import V1 as OPENHANDS_V1
+from tracemill.harnesses.agents.pi import PI
 from tracemill.harnesses.agents.swe_agent import SWE_AGENT
 from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
 
@@ -31,6 +32,7 @@ HARNESSES = (
     MINI_SWE_AGENT,
     CODEX,
     GEMINI_CLI,
+    PI,
 )
 GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})
 """Replaces a harness that the table does not know; its tools are inferred."""
@@ -64,7 +66,7 @@ def harness_for(name: str, version: str | None = None) -> Harness:
     fitting = [
         each
         for each in HARNESSES
-        if key.startswith(each.prefixes or each.name)
+        if f"{key}_".startswith(each.prefixes or each.name)
         and (number >= each.since or key.endswith(each.suffixes))
     ]
     return max(fitting, key=lambda each: each.since, default=GENERIC)
