@@ -26,6 +26,7 @@ AGENT_FOLDERS = (
     ".codex/archived_sessions",
     ".openhands/conversations",
     ".openhands/sessions",
+    ".pi/agent/sessions",
 )
 """Hidden folders of agents' sessions; other hidden folders are skipped."""
 _BYTE_ORDER_MARKS = (

@@ -95,10 +95,11 @@ class GrowingContext:
         else:
             self._append(message)
 
-    def add_action(self, message: Message, facts: StepFacts) -> None:
-        """Add an action of the agent as a step."""
+    def add_action(self, message: Message, facts: StepFacts | None) -> None:
+        """Add an action of the agent, as a step where its facts are given."""
         self.close_calls()
-        self.steps.append(facts.step(len(self.steps), len(self.messages)))
+        if facts is not None:
+            self.steps.append(facts.step(len(self.steps), len(self.messages)))
         self.messages.append(message)
         for call in message.tool_calls:
             self._open.append(_OpenCall(call.id, call.name))
