@@ -61,7 +61,7 @@ def _listed(text: str) -> set[str]:
 
 
 def test_the_commands_page_has_the_commands_that_there_are() -> None:
-    assert len(COMMANDS) == 34
+    assert len(COMMANDS) == 35
     assert SECTIONS.keys() == COMMANDS.keys()
     summary = COMMANDS_PAGE[: COMMANDS_PAGE.index("## Exit codes")]
     anchors = set(re.findall(r"\(#tracemill-([a-z-]+)\)", summary))

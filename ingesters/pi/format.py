@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.format import Format, KindSeen, Record
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -41,4 +41,11 @@ FORMAT = Format(
     read=_read,
     kinds=_kinds,
     growing=frozenset({"pi"}),
+    facts=FormatFacts(
+        of="Pi: sessions of version 1 to 3 in ~/.pi/agent/sessions",
+        recognised="a first record of type session with cwd and timestamp; entries with id and parentId",
+        prompt="messages; system prompt and tools are not recorded",
+        page="docs/formats/pi.md",
+        keys=frozenset(("type", "id", "parentId", "timestamp", "message")),
+    ),
 )
