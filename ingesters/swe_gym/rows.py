@@ -50,7 +50,7 @@ from tracemill.ingesters.swe_gym.sdk_messages import (
     is_core_message,
     is_ui_message,
 )
-from tracemill.ingesters.swe_gym.sharegpt_turns import MEDIA_COLUMNS, chat_of_turns, holds_tags
+from tracemill.ingesters.swe_gym.sharegpt_turns import chat_of_turns, holds_tags
 from tracemill.records.families import family_of
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
@@ -72,6 +72,8 @@ _MODEL_KEYS = ("model", "model_name", "model_name_or_path", "llm")
 _NESTED = ("metadata", "info", "llm_config", "model_config")
 _ID_KEYS = ("instance_id", "run_id", "trajectory_id", "traj_id", "model_name", "id")
 _HEAD = 8
+_MEDIA_COLUMNS = ("images", "videos", "audios")
+_MEDIA_MARKS = ("<image>", "<video>", "<audio>")
 _FAILURE = frozenset(("is_error", "error_kind"))
 _ERROR_KINDS = frozenset(ErrorKind)
 _EXPORTED = {"claude": "claude_code", "codex": "codex", "gemini": "gemini_cli"}
@@ -199,6 +201,12 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | Non
     return _RawRun(listed, "" if key == "conversations" else _harness_of(listed), True)
 
 
+def _stands_for_media(item: Any) -> bool:
+    """Return whether a text holds a mark for what another column holds."""
+    text = (item.get("value") or item.get("content")) if isinstance(item, dict) else None
+    return isinstance(text, str) and any(mark in text for mark in _MEDIA_MARKS)
+
+
 def _exported_harness(row: Mapping[str, Any]) -> str | None:
     """Return the harness of a row that `tracemill export` wrote, None for any other row."""
     named = first_text(row.get("harness"))
@@ -208,9 +216,9 @@ def _exported_harness(row: Mapping[str, Any]) -> str | None:
 def _as_chat(raw: _RawRun, row: Mapping[str, Any]) -> _RawRun:
     """Convert items, turns and messages of the Vercel AI SDK to chat messages. Raises NotUnderstood."""
     listed = raw.messages
+    if any(row.get(column) for column in _MEDIA_COLUMNS) and any(map(_stands_for_media, listed)):
+        raise NotUnderstood("images beside the messages")
     if any(map(is_turn, listed)):
-        if any(row.get(column) for column in MEDIA_COLUMNS):
-            raise NotUnderstood("images beside the turns")
         return replace(raw, messages=list(chat_of_turns(listed)))
     if any(map(is_response_item, listed)):
         return replace(raw, messages=list(chat_of_items(listed)), joined=True)

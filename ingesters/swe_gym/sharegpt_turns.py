@@ -30,9 +30,6 @@ ROLES: Mapping[str, str] = {
     "system": "system",
 }
 """What each speaker is. `function` is a call in some sets and a result in others, so it is none here."""
-MEDIA_COLUMNS = ("images", "videos", "audios")
-"""Columns with what `<image>` and the like in a text stand for."""
-
 _THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _RESPONSE = re.compile(r"<tool_response>\n?(.*?)\n?</tool_response>", re.DOTALL)

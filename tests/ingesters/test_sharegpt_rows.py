@@ -152,10 +152,14 @@ def test_a_row_that_is_not_understood_is_left_out_whole_and_named(
     assert (len(traces), dict(report.skipped)) == (1, {reason: 1})
 
 
-def test_images_beside_the_turns_make_the_row_left_out(tmp_path: Path) -> None:
-    said = turns(("human", "<image>what is it"), ("gpt", "a pear"))
-    traces, report = read(tmp_path, {"conversations": said, "images": ["a.png"]}, {"conversations": said})
-    assert (len(traces), dict(report.skipped)) == (1, {"images beside the turns": 1})
+@pytest.mark.parametrize("column", ["images", "videos", "audios"])
+def test_a_text_that_stands_for_an_image_makes_the_row_left_out(tmp_path: Path, column: str) -> None:
+    text = f"<{column[:-1]}>what is it"
+    said = turns(("human", text), ("gpt", "a pear"))
+    chat = [{"role": "user", "content": text}, {"role": "assistant", "content": "an apple"}]
+    rows: list[dict[str, Any]] = [{"conversations": said}, {"messages": chat}]
+    traces, report = read(tmp_path, *(row | {column: ["a.bin"]} for row in rows), *rows)
+    assert (len(traces), dict(report.skipped)) == (2, {"images beside the messages": 2})
 
 
 def test_a_row_of_another_kind_is_named_by_what_it_looks_like(tmp_path: Path) -> None:
