@@ -215,6 +215,21 @@ def test_a_workspace_is_exported_redacted_and_read_again(
     assert (totals["traces"], totals["states"], totals["skipped"]) == (7, 69, {})
 
 
+def test_what_is_to_be_redacted_since_is_redacted_on_the_way_out(tmp_path: Path) -> None:
+    work = tmp_path / "w"
+    app(["ingest", str(EXAMPLES), "-w", str(work)], standalone_mode=False)
+    for name, over in (("before", {}), ("after", {"privacy": {"redact": ["known_high"]}})):
+        settings = load_settings(None, {"workspace": str(work), **over})
+        for form in ("messages", "atif", "sts"):
+            export_traces(settings, form, tmp_path / name / form)
+    texts = {
+        (name, form): "".join(file.read_text() for file in (tmp_path / name / form).iterdir())
+        for name in ("before", "after")
+        for form in ("messages", "atif", "sts")
+    }
+    assert [("known_high" in text) for text in texts.values()] == [True] * 3 + [False] * 3
+
+
 def test_a_context_without_a_step_is_counted() -> None:
     _, context = made()
     bare = Context(0, context.messages[:2], ())
