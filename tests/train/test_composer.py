@@ -168,6 +168,8 @@ def test_without_channels_it_is_grpo_bit_by_bit(
     assert any(not torch.equal(before[name], start[name]) for name in before)
     assert all(torch.equal(before[name], after[name]) for name in before)
     assert logged(plain, "loss") == logged(ours, "loss")
+    assert logged(ours, "loss/grpo") == logged(ours, "loss/total")
+    assert logged(ours, "loss/sdpo_kl") == logged(ours, "loss/trace_replay_dpo") == []
 
 
 def test_every_channel_is_logged_and_none_is_zero(tiny: Path, tokenizer: Any, tmp_path: Path) -> None:

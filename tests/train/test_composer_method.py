@@ -113,6 +113,7 @@ def test_a_channel_that_is_off_says_so_and_wants_no_input(job: Any, tmp_path: Pa
     assert report["channels"]["sdpo"]["off"] == "alpha_sdpo is 0"
     assert report["channels"]["replay"]["off"] == "beta_replay is 0"
     assert "loss/sdpo_kl" not in report["losses"][0]
+    assert report["losses"][0]["loss/grpo"] == report["losses"][0]["loss/total"]
     log = (made.path / "train.log").read_text()
     assert "channel sdpo is off: alpha_sdpo is 0" in log
     assert "channel replay is off: beta_replay is 0" in log

@@ -122,7 +122,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Tensor:
         grpo = super()._compute_loss(model, inputs)
-        if not self._streams or not model.training:
+        if not model.training:
             return grpo
         if not grpo.isfinite():
             raise _not_finite("the loss of channel grpo", grpo, f"at step {self.state.global_step}")
