@@ -1,30 +1,37 @@
 """Tasks of one line and of two: functions of a number whose names say what they do."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import orchard
-
 from tracemill.environments.feature_deletion.make_tasks import make_tasks
+from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Origin, Task
+from tracemill.train.hints.hint_rows import add_hint
 
 WORDS = ("two", "three", "four", "five", "six")
 OPERATIONS = {"plus": "+", "minus": "-", "times": "*"}
 FILE = "numbers_of.py"
+Message = dict[str, Any]
 ONE_LINE = ("plus_three", "times_four", "minus_two")
 TWO_LINES = ("plus_two_times_five", "times_six_minus_three", "minus_four_plus_five")
 
 
-def names_of(rng: random.Random) -> str:
-    """A name of one or of two operations."""
+def random_name(rng: random.Random) -> str:
+    """Return a name of one or of two operations, that of no task."""
+    while (name := _random_name(rng)) in (*ONE_LINE, *TWO_LINES):
+        pass
+    return name
+
+
+def _random_name(rng: random.Random) -> str:
     parts = rng.choice((1, 2))
     return "_".join(f"{rng.choice([*OPERATIONS])}_{rng.choice(WORDS)}" for _ in range(parts))
 
 
 def expression(name: str, rng: random.Random | None = None, errors: float = 0.0) -> str:
-    """What a function of this name returns; with errors of these odds in every operation and number."""
+    """Return what a function of this name gives; with errors of these odds in every operation and number."""
     words, text = name.split("_"), "number"
     for operation, word in zip(words[::2], words[1::2], strict=True):
         sign, value = OPERATIONS[operation], WORDS.index(word) + 2
@@ -55,14 +62,14 @@ def write_library(folder: Path) -> Path:
     return folder
 
 
-def make(folder: Path) -> list[Task]:
+def make(folder: Path, sandbox: Sandbox) -> list[Task]:
     """Make a task of each function."""
     source = write_library(folder / "library")
     made = make_tasks(
         source,
         Origin("numbers", licence="MIT"),
         folder / "tasks",
-        orchard.sandbox(),
+        sandbox,
         most=len(ONE_LINE) + len(TWO_LINES),
         restorations=0,
         least_lines=1,
@@ -71,24 +78,44 @@ def make(folder: Path) -> list[Task]:
 
 
 def text_of(name: str) -> str:
-    """The terse text of the task of a function."""
+    """Return the terse text of the task of a function."""
     return f"`{name}` in {FILE} does nothing but raise NotImplementedError. Make it work again."
 
 
-def episodes(count: int, errors: float, seed: int = 0) -> list[Sequence[Mapping[str, Any]]]:
-    """Episodes of a scripted agent: one command, and a word when it is done."""
-    rng, found = random.Random(seed), list[Sequence[Mapping[str, Any]]]()
+def command_of(answer: str) -> str:
+    """Return the command that writes an answer."""
+    return f"sed -i 's/raise NotImplementedError/return {answer}/' {FILE}"
+
+
+def call_of(answer: str) -> Message:
+    """Return the action of an agent that writes an answer."""
+    function = {"name": "Bash", "arguments": {"command": command_of(answer)}}
+    return {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"type": "function", "function": function}],
+    }
+
+
+def hint_of(answer: str) -> str:
+    """Return a hint that holds an answer."""
+    return f"A better next action is:\nBash {command_of(answer)}"
+
+
+def episodes(count: int, errors: float, seed: int = 0, hinted: float = 0.0) -> list[Sequence[Message]]:
+    """Return episodes of a scripted agent: one command, and a word when it is done.
+
+    With odds of `hinted` the task ends with a hint, which the agent follows.
+    """
+    rng, found = random.Random(seed), list[Sequence[Message]]()
     for _ in range(count):
-        name = names_of(rng)
-        answer = expression(name, rng, errors)
-        command = f"sed -i 's/raise NotImplementedError/return {answer}/' {FILE}"
-        call = {"type": "function", "function": {"name": "Bash", "arguments": {"command": command}}}
-        found.append(
-            [
-                {"role": "user", "content": text_of(name)},
-                {"role": "assistant", "content": "", "tool_calls": [call]},
-                {"role": "tool", "name": "Bash", "content": ""},
-                {"role": "assistant", "content": "Done."},
-            ]
-        )
+        name = random_name(rng)
+        asked = [{"role": "user", "content": text_of(name)}]
+        if hinted and rng.random() < hinted:
+            answer = expression(name)
+            asked = add_hint(asked, hint_of(answer))
+        else:
+            answer = expression(name, rng, errors)
+        done = {"role": "assistant", "content": "Done."}
+        found.append([*asked, call_of(answer), {"role": "tool", "name": "Bash", "content": ""}, done])
     return found

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import arithmetic_tasks
+import orchard
 import pytest
+
+from benchmarks.composer import arithmetic_tasks
 
 ROLLOUT = Path(__file__).parent.parent / "support" / "grpo_rollout.py"
 STEPS = 10
@@ -16,11 +18,12 @@ STEPS = 10
 
 @pytest.mark.slow
 def test_grpo_earns_rewards_that_vary_on_tasks_of_one_line_and_of_two(tmp_path: Path) -> None:
-    tasks = arithmetic_tasks.make(tmp_path)
+    tasks = arithmetic_tasks.make(tmp_path, orchard.sandbox())
     assert sorted(task.difficulty.lines for task in tasks) == [1, 1, 1, 2, 2, 2]
     command = [sys.executable, ROLLOUT, tmp_path / "tasks", tmp_path, STEPS]
     environment = {
         **os.environ,
+        "PYTHONPATH": str(ROLLOUT.parents[2]),
         "OMP_NUM_THREADS": "1",
         "TRL_EXPERIMENTAL_SILENCE": "1",
         "HF_HUB_OFFLINE": "1",

@@ -8,14 +8,14 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import arithmetic_tasks
 import torch
 from datasets import Dataset
-from tool_calling_model import warm_start
 from transformers import AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 from trl.chat_template_utils import qwen3_template
 
+from benchmarks.composer import arithmetic_tasks
+from benchmarks.composer.tool_calling_model import warm_start
 from tracemill.environments.episodes.environment import ClaudeCodeEnvironment
 from tracemill.environments.task import read_tasks
 

@@ -1,0 +1,1 @@
+"""Four arms of the three-channel trainer, compared on tasks of an environment."""

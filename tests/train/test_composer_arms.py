@@ -1,0 +1,52 @@
+"""The short form of the comparison of arms: every arm is trained, measured and a line of the table."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import orchard
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+def test_every_arm_is_a_line_of_the_table(tmp_path: Path) -> None:
+    orchard.sandbox()
+    command = [sys.executable, "-m", "benchmarks.composer.arms", ROOT / "configs" / "train" / "arms.toml"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [*map(str, command), "--short", "--out", str(tmp_path)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    results = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "seed0").glob("*.json")}
+    assert sorted(results) == ["all", "grpo", "grpo+hints", "grpo+replay"]
+    assert all(0.1 <= result["start"] <= 0.7 for result in results.values())  # there is something to learn
+    assert len({result["start"] for result in results.values()}) == 1
+    assert all(result["steps"] == 2 for result in results.values())
+    off = {
+        name: [key for key, loss in each["losses"].items() if loss is None] for name, each in results.items()
+    }
+    assert off == {
+        "grpo": ["sdpo_kl", "trace_replay_dpo"],
+        "grpo+hints": ["trace_replay_dpo"],
+        "grpo+replay": ["sdpo_kl"],
+        "all": [],
+    }
+    assert {name: each["teacher_usd"] > 0 for name, each in results.items()} == {
+        name: name != "grpo" for name in results
+    }
+    lines = (tmp_path / "table.md").read_text().splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:]] == [
+        "| grpo",
+        "| grpo + hints",
+        "| grpo + replay",
+        "| all",
+    ]
