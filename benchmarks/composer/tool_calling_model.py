@@ -56,7 +56,7 @@ def make_tokenizer(episodes: Sequence[Messages], vocabulary: int = 500) -> PreTr
 
 def warm_start(folder: Path, episodes: Sequence[Messages], *, steps: int = 300, seed: int = 0) -> float:
     """Teach a model of about 100,000 weights what the agent says; save it and return the last loss."""
-    tokenizer = make_tokenizer(episodes)
+    tokenizer: Any = make_tokenizer(episodes)
     torch.manual_seed(seed)
     model = LlamaForCausalLM(
         LlamaConfig(

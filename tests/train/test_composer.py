@@ -24,6 +24,7 @@ from tracemill.train.composer.composer_trainer import (  # noqa: E402
     STATE_FILE,
     Channels,
     ComposerReplicationTrainer,
+    SilentToolsCallback,
 )
 from tracemill.train.composer.encode_rows import (  # noqa: E402
     collate_hints,
@@ -376,6 +377,40 @@ def test_a_loss_that_is_no_number_names_its_batch(tiny: Path, tokenizer: Any, tm
     trainer.current_gradient_accumulation_steps = 1  # `train` sets it
     with pytest.raises(TrainingError, match=r"the loss of channel sdpo is nan on the batch s\d;"):
         trainer._add_channels(torch.zeros(()), trainer.model)
+
+
+def test_a_model_that_calls_no_tool_is_a_note_once() -> None:
+    from types import SimpleNamespace
+
+    def log(callback: SilentToolsCallback, *frequencies: float) -> None:
+        for step, frequency in enumerate(frequencies, 1):
+            state = SimpleNamespace(global_step=step)
+            callback.on_log(None, state, None, {"tools/call_frequency": frequency})
+
+    silent, notes = list[str](), list[str]()
+    log(SilentToolsCallback(3, silent), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    [said] = silent
+    assert said.startswith("the model called no tool in 3 steps, so it learns nothing from rewards of tools")
+    log(SilentToolsCallback(3, notes), 0.0, 0.0, 0.25, 0.0, 0.0, 0.0)
+    SilentToolsCallback(1, notes).on_log(None, None, None, {"loss": 0.5})  # a training without tools
+    assert notes == []
+
+
+@pytest.mark.parametrize("wrapper", ["taid", "entropy_opd"])
+def test_t_of_taid_rises_from_its_first_value_to_one(
+    tiny: Path, tokenizer: Any, tmp_path: Path, wrapper: str
+) -> None:
+    settings = {"sdpo_wrapper": wrapper}
+    channels = channels_of(tiny, tokenizer, alpha_sdpo=0.5, taid_start=0.4, settings=settings)
+    trainer = trainer_of(tiny, tmp_path, channels, max_steps=4)
+    trainer.train()
+    assert len(logged(trainer, "loss/sdpo_kl")) == 4
+    reached = []
+    for step in range(5):
+        trainer.state.global_step = step
+        reached.append(trainer.loss_settings.get("taid_t"))
+    expected = [0.4, 0.55, 0.7, 0.85, 1.0] if wrapper == "taid" else [None] * 5
+    assert reached == (pytest.approx(expected) if wrapper == "taid" else expected)
 
 
 @pytest.mark.parametrize("processes", [2])

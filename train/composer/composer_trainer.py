@@ -101,7 +101,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
         for name, key in (("sdpo", "alpha_sdpo"), ("replay", "beta_replay")):
             if name not in self._streams:
                 _log.warning("channel %s is off: %s is 0", name, key)
-        self.add_callback(_SilentToolsCallback(channels.idle_steps, self.notes))
+        self.add_callback(SilentToolsCallback(channels.idle_steps, self.notes))
 
     @property
     def alpha_sdpo(self) -> float:
@@ -199,7 +199,7 @@ def _not_finite(what: str, loss: Tensor, where: str) -> TrainingError:
     )
 
 
-class _SilentToolsCallback(TrainerCallback):
+class SilentToolsCallback(TrainerCallback):
     """Say once if the model called no tool in the first steps that were logged."""
 
     def __init__(self, steps: int, notes: list[str]) -> None:

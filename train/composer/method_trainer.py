@@ -170,8 +170,8 @@ def _reference(
     settings: TrainingSettings, arguments: GRPOConfig, tokenizer: Any, pairs: Sequence[Any]
 ) -> ReferenceLogProbs:
     """Return the log probabilities of all pairs by the model as loaded, kept beside the checkpoints."""
-    model = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32)
-    model = model.to(arguments.device).eval()
+    model: Any = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32)
+    model.to(arguments.device).eval()
 
     def as_reference() -> AbstractContextManager[Any]:
         return torch.autocast(arguments.device.type, torch.bfloat16) if arguments.bf16 else nullcontext()

@@ -34,8 +34,9 @@ def _read(path: Path, columns: Iterable[str]) -> list[dict[str, Any]]:
             row = json.loads(line)
         except ValueError:
             row = None
-        if not isinstance(row, dict) or (missing := [name for name in columns if name not in row]):
-            why = f"lacks {', '.join(missing)}" if isinstance(row, dict) else "is no JSON object"
+        missing = [name for name in columns if name not in row] if isinstance(row, dict) else None
+        if missing != []:
+            why = f"lacks {', '.join(missing)}" if missing else "is no JSON object"
             raise TrainingError(
                 f"line {number} of {path} {why}", f"an object with {', '.join(columns)} on every line"
             )
