@@ -142,7 +142,7 @@ def compute_teacher_consensus_prm(
     teacher i (`teacher_weights`, 1 for others), a_i its action, a the student's, p(x) the sum of w_i over
     a_i = x divided by the sum of w_i, and n(x) the number of answers x:
 
-        plurality           1 if n(a) > 0 and n(a) >= n(x) for all x, else 0
+        plurality           1 if n(a) >= n(x) for all x, else 0
         weighted            p(a)
         variance_weighted   p(a) (1 - v), v = sum over x of p(x) (1 - p(x)): the variance of a vote
         score_regression    the r that minimises sum of w_i (s_i - r)^2, s_i = `scores[step_id][teacher]`

@@ -23,7 +23,7 @@ def consensus_reward(
     With w_i the weight of teacher i (1 where `teacher_weights` names none), a_i its action, a the student's,
     and p(x) = sum of w_i over a_i = x / sum of w_i:
 
-        plurality           1 if n(a) > 0 and n(a) >= n(x) for all x, else 0; n(x) counts the votes for x
+        plurality           1 if n(a) >= n(x) for all x, else 0; n(x) is the number of votes for x
         weighted            p(a)
         variance_weighted   p(a) (1 - v), v = sum over x of p(x) (1 - p(x)): the variance of a vote
         score_regression    the r that minimises sum of w_i (s_i - r)^2, which is their weighted mean; s_i are
@@ -47,7 +47,7 @@ def consensus_reward(
         return None
     if shape == "plurality":
         count = Counter(vote.key for vote in counted)
-        return float(count[STUDENT] > 0 and count[STUDENT] == max(count.values()))
+        return float(count[STUDENT] == max(count.values()))
     share = {key: weight / total for key, weight in mass.items()}
     own = share.get(STUDENT, 0.0)
     if shape == "weighted":

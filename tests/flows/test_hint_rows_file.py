@@ -107,5 +107,5 @@ def test_a_workspace_without_failed_actions_says_what_to_do(tmp_path: Path) -> N
     training = {"model": "a/b", "method": "composer", "composer": {"tasks": "t"}}
     empty = load_settings(None, {"workspace": str(tmp_path / "w"), "training": training})
     assert empty.training is not None
-    with pytest.raises(TrainingError, match=r"no session to train on has a failed action; .* alpha_sdpo = 0"):
+    with pytest.raises(TrainingError, match=r"no session to train on has a failed action; .*alpha_sdpo = 0"):
         add_hint_rows(empty, empty.training, release_of(tmp_path / "r", "t:0:0"))
