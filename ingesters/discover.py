@@ -24,6 +24,7 @@ AGENT_FOLDERS = (
     ".config/claude/projects",
     ".codex/sessions",
     ".codex/archived_sessions",
+    ".gemini/tmp",
     ".openhands/conversations",
     ".openhands/sessions",
     ".pi/agent/sessions",

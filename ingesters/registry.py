@@ -25,6 +25,7 @@ FORMATS: Registry[Format] = Registry(
         "mini_swe_agent": "tracemill.ingesters.mini_swe_agent.format:FORMAT",
         "swe_agent": "tracemill.ingesters.swe_agent.format:FORMAT",
         "codex": "tracemill.ingesters.codex.format:FORMAT",
+        "gemini_cli": "tracemill.ingesters.gemini_cli.format:FORMAT",
         "pi": "tracemill.ingesters.pi.format:FORMAT",
         "openhands": "tracemill.ingesters.openhands.format:FORMAT",
         "swe_gym": "tracemill.ingesters.swe_gym.format:FORMAT",

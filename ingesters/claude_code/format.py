@@ -13,8 +13,9 @@ _OF_RUNS = frozenset(("instance_id", "traj_id", "trajectory_id", "history", "tra
 
 
 def _detect(record: Record) -> str | None:
-    """Detect records with `type` and `uuid` or `sessionId`."""
-    return "claude_code" if is_native(record) and _OF_RUNS.isdisjoint(record) else None
+    """Detect records with `type` and `uuid` or `sessionId`, but not Gemini CLI's list of prompts."""
+    is_prompt_log = isinstance(record.get("messageId"), int)
+    return "claude_code" if is_native(record) and _OF_RUNS.isdisjoint(record) and not is_prompt_log else None
 
 
 def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:

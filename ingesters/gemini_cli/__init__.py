@@ -1,0 +1,1 @@
+"""Read sessions of Gemini CLI."""
