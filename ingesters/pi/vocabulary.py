@@ -21,8 +21,8 @@ _OWN_KEYS = {
     "session_info": "name",
 }
 _KEYS = {kind: frozenset(f"{_ENTRY_KEYS_TEXT} {keys}".split()) for kind, keys in _OWN_KEYS.items()}
-_MESSAGE_KEYS_TEXT = """role content timestamp api provider model usage stopReason errorMessage responseId
-    responseModel diagnostics
+_MESSAGE_KEYS_TEXT = """role content timestamp api provider model usage stopReason rawStopReason errorMessage
+    responseId    responseModel diagnostics
     toolCallId toolName details isError command output exitCode cancelled truncated fullOutputPath
     excludeFromContext customType display summary fromId tokensBefore"""
 _MESSAGE_KEYS = frozenset(_MESSAGE_KEYS_TEXT.split())

@@ -175,8 +175,28 @@ def test_a_file_that_begins_behind_what_a_compaction_kept_is_lost_from_there_on(
     step(file, 3)
     del file.records[1]
     assert [c.fidelity.context for c in read(tmp_path, file)[0].contexts] == ["lost", "approximate"]
+    whole = list(file.records)
     del file.records[1:5]
     assert [c.fidelity.context for c in read(tmp_path, file)[0].contexts] == ["lost"]
+    file.records = [each for each in whole if each is not whole[4]]
+    *_, behind = read(tmp_path, file)[0].contexts
+    assert behind.fidelity.context == "lost"
+
+
+def test_what_a_compaction_kept_of_another_branch_is_shown_to_nobody(tmp_path: Path) -> None:
+    file = asked(PiFile())
+    step(file, 1)
+    fork = file.last
+    left = file.user("And the trees.")
+    step(file, 2)
+    file.user("The roof.", parent=fork)
+    file.add("compaction", summary="Beds are wet.", firstKeptEntryId=left, tokensBefore=9)
+    file.user("Go on.")
+    step(file, 3)
+    trace, _ = read(tmp_path, file)
+    *_, last = trace.states()
+    assert shown(last) == ["user: [summary of what came before]\n\nBeds are wet.", "user: Go on."]
+    assert last.fidelity.context == "approximate"
 
 
 def test_another_model_is_shown_earlier_thinking_as_text(tmp_path: Path) -> None:
@@ -337,6 +357,12 @@ def test_version_1_is_a_line_of_entries(tmp_path: Path) -> None:
         "tool: seen 2",
     ]
     assert (report.compactions, report.branches_real) == (1, 0)
+    path = tmp_path / "torn.jsonl"
+    lines = [json.dumps(record) for record in file.records]
+    path.write_text("\n".join([*lines[:4], lines[4][:9], *lines[5:7]]) + "\n")
+    (trace,), report = ingest_file(path)
+    assert [state.fidelity.context for state in trace.states()] == ["complete", "lost"]
+    assert report.skipped == {"not json": 1}
 
 
 def test_a_fork_counts_the_steps_of_the_session_it_was_taken_from(tmp_path: Path) -> None:
