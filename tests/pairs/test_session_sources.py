@@ -275,5 +275,5 @@ if REAL:
             "hindsight_pairs": 11,
             "user_pairs": 4,
             "revised_edit_pairs": 5,
-            "repeated_read_pairs": 21,
+            "repeated_read_pairs": 22,
         }
