@@ -14,6 +14,7 @@ from tracemill.harnesses.core.vocabulary import READ_ONLY, Operation, ToolRule
 from tracemill.harnesses.shell.operations import CommandEffect, find_command_operation
 from tracemill.harnesses.shell.patches import PATCH_TOOL, find_applied_patch, read_patch
 from tracemill.harnesses.shell.program_tables import ANNOUNCED, REFUSED
+from tracemill.harnesses.shell.scripts import find_script_call
 from tracemill.harnesses.shell.sql import sql_operation
 from tracemill.harnesses.text_calls import tool_or_text_calls
 from tracemill.harnesses.text_intents import find_text_intent
@@ -90,13 +91,26 @@ def find_tool_operation(call: ToolCall, harness: str) -> CommandEffect:
 def resolve_operation_tool(call: ToolCall, harness: str) -> ToolCall:
     """Return the call as one of the tool it uses.
 
-    A shell call that applies a patch and does nothing else becomes a call of the patch tool; any other call
-    stays as it is.
+    A script that calls one tool becomes that call, and a shell call that applies a patch and does nothing
+    else a call of the patch tool; any other call stays as it is.
     """
+    call = unwrap_script_call(call, harness)
     if "*** " not in call.arguments or "apply" not in call.arguments:
         return call
     arguments = _patch_arguments(call.name, call.arguments, harness)
     return call if arguments is None else replace(call, name=PATCH_TOOL, arguments=arguments)
+
+
+def unwrap_script_call(call: ToolCall, harness: str) -> ToolCall:
+    """Return the call that a script makes, where it makes one; any other call stays as it is."""
+    if "tools." not in call.arguments:
+        return call
+    rule, arguments = rule_of(harness, call.name), read_arguments(call.arguments)
+    if rule is None or rule.reading != "script" or arguments is None:
+        return call
+    script = next((arguments[each] for each in rule.target if isinstance(arguments.get(each), str)), "")
+    found = find_script_call(script)
+    return call if found is None else replace(call, name=found[0], arguments=found[1])
 
 
 @lru_cache(maxsize=512)

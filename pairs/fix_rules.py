@@ -7,10 +7,10 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from tracemill.harnesses.core.vocabulary import Operation, ToolRule
-from tracemill.harnesses.operations import action_command_line, find_call_operation
+from tracemill.harnesses.operations import action_command_line, find_call_operation, unwrap_script_call
 from tracemill.harnesses.shell.operations import CommandEffect
 from tracemill.harnesses.shell.parse_line import parse_command
-from tracemill.harnesses.shell.patches import PATCH_TOOL, Hunk, read_patch
+from tracemill.harnesses.shell.patches import Hunk, read_patch
 from tracemill.pairs.failure_causes import FailureCause
 from tracemill.pairs.shown_text import ShownText
 from tracemill.records.message import ToolCall
@@ -35,7 +35,8 @@ class CallAttempt:
     @classmethod
     def of(cls, call: ToolCall, harness: str) -> "CallAttempt":
         """Build the attempt of a call; arguments that are not a JSON object count as none."""
-        return cls(call, call.parsed() or {}, find_call_operation(call, harness))
+        arguments = unwrap_script_call(call, harness).parsed() or {}
+        return cls(call, arguments, find_call_operation(call, harness))
 
     @property
     def command(self) -> str:
@@ -47,10 +48,10 @@ class CallAttempt:
     @property
     def hunks(self) -> tuple[Hunk, ...]:
         """Return the changes of a call that applies a patch."""
-        patch = self.arguments.get("input") if self.call.name == PATCH_TOOL else None
-        return (
-            tuple(hunk for each in read_patch(patch) for hunk in each.hunks) if isinstance(patch, str) else ()
-        )
+        patch = self.arguments.get("input")
+        if not isinstance(patch, str) or not patch.lstrip().startswith("*** Begin Patch"):
+            return ()
+        return tuple(hunk for each in read_patch(patch) for hunk in each.hunks)
 
 
 def is_fix(cause: FailureCause, failed: CallAttempt, later: CallAttempt) -> bool:

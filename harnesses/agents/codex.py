@@ -35,6 +35,7 @@ def _rules() -> dict[str, ToolRule]:
         "shell": shell,
         "shell_command": shell,
         "local_shell": shell,
+        "exec": ToolRule(op.RUN, ("input",), "script"),
         "write_stdin": process,
         "apply_patch": ToolRule(op.EDIT, ("input", "patch"), "patch"),
         "update_plan": ToolRule(op.PLAN, ignored=("explanation",)),

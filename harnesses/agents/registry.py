@@ -48,7 +48,11 @@ _OWN_RULES = {
 _ALL_RULES: dict[str, ToolRule] = dict.fromkeys(_SQL_TOOLS, _SQL)
 for _harness in HARNESSES:
     for _name, _rule in _harness.rules.items():
-        _wider = _rule.default_target or _rule.reading == "shell" or _rule.operation == Operation.SEARCH
+        _wider = (
+            _rule.default_target
+            or _rule.reading in ("shell", "script")
+            or _rule.operation == Operation.SEARCH
+        )
         _common = common_tool_rule(_name) if _wider else None
         _ALL_RULES.setdefault(_name, _common or widen_common_rule(_rule))
 

@@ -40,7 +40,8 @@ class ToolRule:
 
     - `target`: arguments that may hold what the call is about; the first present one counts.
     - `reading`: `shell` where the target is a command line, `editor` where the argument `command` selects
-      viewing or editing, `sql` for an SQL statement, `patch` for a patch that names its files, else `plain`.
+      viewing or editing, `sql` for an SQL statement, `patch` for a patch that names its files, `script` for a
+      script that calls tools, else `plain`.
     - `paths`: arguments that are file paths.
     - `ignored`: arguments that change only what a person is shown, or how long is waited.
     - `default_target`: the target where no argument names one, such as the open file.
@@ -49,7 +50,7 @@ class ToolRule:
 
     operation: Operation
     target: tuple[str, ...] = ()
-    reading: Literal["plain", "shell", "editor", "sql", "patch"] = "plain"
+    reading: Literal["plain", "shell", "editor", "sql", "patch", "script"] = "plain"
     paths: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     default_target: str | None = None

@@ -51,7 +51,7 @@ class Rollout:
         self.turns += 1
         turn = f"{self.session[:-4]}{self.turns + 1:04}"
         self.event("task_started", turn_id=turn)
-        context = {"turn_id": turn, "cwd": "/home/dev/garden", "model": model}
+        context: dict[str, Any] = {"turn_id": turn, "cwd": "/home/dev/garden", "model": model}
         context["truncation_policy"] = {"mode": "tokens", "limit": 10000}
         self.write("turn_context", context | settings)
         if text is not None:
