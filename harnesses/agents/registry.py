@@ -15,6 +15,7 @@ from tracemill.harnesses.agents.openhands import V0 as OPENHANDS_V0
 from tracemill.harnesses.agents.openhands import V1 as OPENHANDS_V1
 from tracemill.harnesses.agents.pi import PI
 from tracemill.harnesses.agents.swe_agent import SWE_AGENT
+from tracemill.harnesses.agents.terminus_2 import TERMINUS_2
 from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
 
 _GENERIC_SYSTEM = """\
@@ -33,6 +34,7 @@ HARNESSES = (
     CODEX,
     GEMINI_CLI,
     PI,
+    TERMINUS_2,
 )
 GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})
 """Replaces a harness that the table does not know; its tools are inferred."""

@@ -1,0 +1,1 @@
+"""Read trajectories in the Agent Trajectory Interchange Format."""

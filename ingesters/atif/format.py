@@ -1,0 +1,57 @@
+"""ATIF trajectories, as Harbor and Terminal-Bench write them, as a format of the registry."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracemill.ingesters.format import Format, KindSeen, Record, RowReader
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
+
+_HEAD = re.compile(rb'\{\s*"schema_version":\s*"ATIF-v')
+
+
+def _detect(record: Record) -> str | None:
+    """Detect steps under a version of the schema."""
+    named = str(record.get("schema_version")).startswith("ATIF-v")
+    return "atif" if named and isinstance(record.get("steps"), list) else None
+
+
+def _detect_head(head: bytes) -> str | None:
+    return "atif" if _HEAD.match(head) else None
+
+
+def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
+    from tracemill.ingesters.atif.ingest_trajectory import iter_traces
+
+    return iter_traces(path, report)
+
+
+def _row_reader(dialect: str) -> RowReader:
+    from tracemill.ingesters.atif.ingest_trajectory import traces_of_trajectory
+
+    return lambda row, origin, report, _: traces_of_trajectory(row, None, origin, report)
+
+
+def _kinds(record: Record) -> Iterator[KindSeen]:
+    from tracemill.ingesters.atif.vocabulary import kinds_of_trajectory
+
+    return kinds_of_trajectory(record)
+
+
+def _beside(path: Path) -> Iterator[str]:
+    """Yield the reward of the trial, which its verifier writes."""
+    yield str(path.parent.parent / "verifier" / "reward.txt")
+
+
+FORMAT = Format(
+    name="atif",
+    version=1,
+    dialects=("atif",),
+    detect=_detect,
+    detect_head=_detect_head,
+    read=_read,
+    row_reader=_row_reader,
+    beside=_beside,
+    kinds=_kinds,
+)

@@ -1,0 +1,102 @@
+"""Parse steps of ATIF trajectories."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tracemill.ingesters.common.chat_messages import make_chat_observation
+from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.ingesters.common.openai_messages import (
+    as_mapping,
+    first_text,
+    openai_argument_text,
+    openai_content_text,
+    unread_content,
+)
+from tracemill.ingesters.reading.result_text import image_url_placeholder
+from tracemill.records.message import Message, ToolCall
+from tracemill.records.trace import Usage
+
+
+def unread_step(step: Mapping[str, Any]) -> list[str]:
+    """Return the names of the parts of a step that are not read."""
+    source = step.get("source")
+    unread = [] if source in ("system", "user", "agent") else [f"source.{source}"]
+    unread += unread_content(_plain(step.get("message")))
+    unread += [
+        name for result in step_results(step) for name in unread_content(_plain(result.get("content")))
+    ]
+    calls = step.get("tool_calls") or []
+    if not isinstance(calls, list):
+        return [*unread, "tool_calls"]
+    return unread + ["tool_call" for call in calls if not first_text(as_mapping(call).get("function_name"))]
+
+
+def step_text(content: Any) -> str:
+    """Return a message, or the content of a result, as text; an image in a file becomes its placeholder."""
+    return openai_content_text(_plain(content))
+
+
+def _plain(content: Any) -> Any:
+    """Return content with the images that lie in files as texts."""
+    if not isinstance(content, list):
+        return content
+    return [_image(part) for part in content]
+
+
+def _image(part: Any) -> Any:
+    path = as_mapping(as_mapping(part).get("source")).get("path")
+    return image_url_placeholder(path) if isinstance(path, str) and path else part
+
+
+def step_results(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the results in the observation of a step."""
+    results = as_mapping(step.get("observation")).get("results")
+    return [as_mapping(result) for result in results] if isinstance(results, list) else []
+
+
+def step_action(step: Mapping[str, Any]) -> Message:
+    """Return the answer of a step of the agent; a call without an id gets the step's number."""
+    listed = step.get("tool_calls") or ()
+    calls = tuple(
+        ToolCall(
+            first_text(call.get("tool_call_id")) or f"call-{step.get('step_id')}-{place}",
+            str(call["function_name"]),
+            openai_argument_text(call.get("arguments")),
+        )
+        for place, call in enumerate(map(as_mapping, listed))
+    )
+    thought = first_text(step.get("reasoning_content"))
+    return Message("assistant", step_text(step.get("message")), calls, reasoning=thought)
+
+
+def step_observations(step: Mapping[str, Any], action: Message) -> list[Message]:
+    """Return the results of a step as messages.
+
+    A result that names no call is that of the only call, else a text of the user.
+    """
+    ids = [call.id for call in action.tool_calls]
+    observations: list[Message] = []
+    for result in step_results(step):
+        text = step_text(result.get("content"))
+        call_id = first_text(result.get("source_call_id")) or (ids[0] if len(ids) == 1 else None)
+        if call_id is not None and call_id in ids:
+            observations.append(make_chat_observation("tool", text, call_id))
+        elif text:
+            observations.append(make_chat_observation("user", text))
+    return observations
+
+
+def step_facts(step: Mapping[str, Any], agent: Mapping[str, Any]) -> StepFacts:
+    """Return model, usage and time of a step of the agent."""
+    metrics = as_mapping(step.get("metrics"))
+    cost = metrics.get("cost_usd")
+    usage = Usage(
+        *(_count(metrics.get(key)) for key in ("prompt_tokens", "completion_tokens", "cached_tokens")),
+        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+    )
+    model = first_text(step.get("model_name"), agent.get("model_name"))
+    return StepFacts(model, usage=usage, timestamp=first_text(step.get("timestamp")))
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

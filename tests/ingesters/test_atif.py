@@ -1,0 +1,166 @@
+"""ATIF trajectories: prompts of what came before, copied steps, subagents, rewards, and what is not read."""
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracemill as tm
+from tracemill.harnesses.operations import find_operation_and_target
+from tracemill.ingesters.detect_format import detect
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
+from tracemill.teachers.core.presets import PRESETS
+
+PLACE = Path(__file__).resolve().parents[1] / "golden" / "inputs" / "atif"
+REAL = os.environ.get("TRACEMILL_REAL_TRACES")
+
+
+def _read(path: Path) -> tuple[list[Trace], IngestReport]:
+    (source,) = discover([path])
+    assert source.dialect == "atif"
+    traces, report = ingest_source(source)
+    assert report.error is None
+    return traces, report
+
+
+def _write(path: Path, steps: list[Any], **more: Any) -> Path:
+    head = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "openhands", "version": "1"}}
+    path.write_text(json.dumps({**head, "steps": steps, **more}))
+    return path
+
+
+def test_a_prompt_is_the_steps_before_the_answer() -> None:
+    (trace,), report = _read(PLACE / "recorded_tools")
+    (context,) = trace.contexts
+    assert [step.cut for step in context.steps] == [2, 4, 6, 8, 10]
+    assert [m.role for m in context.messages] == ["system", "user", *(["assistant", "tool"] * 4), "assistant"]
+    assert [find_operation_and_target(s.student_action, trace.harness) for s in trace.states()] == [
+        ("read", "src/row.py"), ("read", "src/rows.py"), ("edit", "src/rows.py"), ("run_test", "pytest"),
+        ("finish", None),
+    ]  # fmt: skip
+    assert [m.is_error for m in context.messages if m.role == "tool"] == [True, False, None, False]
+    fidelity = context.fidelity
+    assert (fidelity.system, fidelity.tools, fidelity.context) == ("recorded", "recorded", "approximate")
+    assert (trace.outcome, trace.harness, report.tool_errors) == ("resolved", "openhands", 1)
+    usage = context.steps[0].usage
+    assert (usage.completion_tokens, usage.cached_tokens, usage.cost_usd) == (10, 50, 0.001)
+    assert context.messages[8].reasoning == "Test it."
+
+
+def test_keys_of_terminus_are_commands_and_its_end_is_an_end() -> None:
+    (trace,), _ = _read(PLACE / "keys_in_one_terminal")
+    assert [find_operation_and_target(s.student_action, trace.harness) for s in trace.states()] == [
+        ("list", "."), ("create", "hello.txt"), ("read", "hello.txt"), ("finish", None), ("finish", None),
+    ]  # fmt: skip
+    assert {m.role for m in trace.contexts[0].messages} == {"user", "assistant"}
+
+
+def test_a_compaction_begins_a_context_that_lacks_its_history() -> None:
+    (trace,), report = _read(PLACE / "a_compaction")
+    assert [(c.start, c.fidelity.context, len(c.steps)) for c in trace.contexts] == [
+        ("start", "approximate", 1), ("compaction", "lost", 2),
+    ]  # fmt: skip
+    assert report.compactions == 1
+
+
+def test_copied_steps_are_shown_and_no_steps() -> None:
+    (trace,), report = _read(PLACE / "a_continued_trajectory")
+    assert (trace.contexts[0].start, trace.step_count) == ("compaction", 2)
+    assert [m.content for m in next(trace.states()).messages][2:] == [
+        "What is done?",
+        "Two trees are counted.",
+    ]
+    assert report.flags == {"answer copied from another trajectory": 1}
+
+
+def test_subagents_are_side_traces_of_the_call_that_started_them() -> None:
+    traces, report = _read(PLACE / "subagents")
+    main, side = traces
+    assert (side.kind, side.parent_trace_id) == ("side", main.trace_id)
+    assert side.parent_call_id == next(main.states()).student_action.tool_calls[0].id
+    assert (report.steps_main, report.steps_side) == (2, 2)
+
+
+def test_what_no_model_did_is_no_step() -> None:
+    (trace,), report = _read(PLACE / "notes_of_the_harness")
+    assert trace.step_count == 2
+    assert report.flags == {
+        "note of the harness, not known to be shown": 1,
+        "step of the agent without text and calls": 1,
+        "step of the agent that no model made": 1,
+    }
+
+
+def test_an_image_in_a_file_is_a_placeholder() -> None:
+    (trace,), _ = _read(PLACE / "images")
+    assert trace.contexts[0].messages[0].content.startswith("What is this?\n[image: by address, blake2b ")
+
+
+def test_the_verdict_is_the_reward_in_the_trajectory_or_beside_it(tmp_path: Path) -> None:
+    assert _read(PLACE / "version_1_4")[0][0].outcome == "not_resolved"
+    steps = [
+        {"step_id": 1, "source": "user", "message": "Go."},
+        {"step_id": 2, "source": "agent", "message": "Ok."},
+    ]
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "verifier").mkdir()
+    path = _write(tmp_path / "agent" / "trajectory.json", steps)
+    assert _read(path)[0][0].outcome == "unknown"
+    (tmp_path / "verifier" / "reward.txt").write_text("1.0\n")
+    assert _read(path)[0][0].outcome == "resolved"
+
+
+def test_what_is_not_understood_is_left_out_and_counted(tmp_path: Path) -> None:
+    steps = [
+        {"step_id": 1, "source": "user", "message": [{"type": "hologram"}]},
+        {"step_id": 2, "source": "agent", "message": "Ok.", "tool_calls": [{"arguments": {}}]},
+    ]
+    traces, report = _read(_write(tmp_path / "a.json", steps))
+    assert traces == []
+    assert report.skipped == {"run with content that is not understood": 1}
+    assert report.unknown == {"message hologram": 1, "message tool_call": 1}
+    traces, report = _read(_write(tmp_path / "b.json", [1]))
+    assert (traces, report.skipped) == ([], {"steps are not a list of steps": 1})
+    cut = tmp_path / "c.json"
+    cut.write_text((tmp_path / "a.json").read_text()[:-20])
+    assert detect(cut) == "atif"
+    _, report = ingest_source(discover([cut])[0])
+    assert report.error is not None
+    assert "does not parse" in report.error
+
+
+def test_a_trajectory_is_asked_about_and_paired() -> None:
+    (trace,), _ = _read(PLACE / "recorded_tools")
+    states = list(trace.states())
+    replies = tm.replay_trace_sync(
+        states,
+        teachers=PRESETS["simulated"].teachers,
+        max_total_usd=1.0,
+        settings=tm.ReplaySettings(stop="off"),
+    )
+    pairs = tm.extract_dpo_pairs(states, replies, agreement_threshold=2)
+    assert len(replies) == 4 * 5
+    assert pairs
+    assert all("context=approximate" in pair.presentation for pair in pairs)
+
+
+if REAL:
+    ROOT = Path(REAL) / "atif"
+    TRUTH = [t for t in json.loads((Path(REAL) / "ground_truth.json").read_text()) if t["format"] == "atif"]
+
+    @pytest.mark.parametrize("truth", TRUTH, ids=lambda truth: truth["file"])
+    def test_counts_are_the_ground_truth_and_those_of_the_json(truth: dict[str, Any]) -> None:
+        traces, report = _read(ROOT / truth["file"])
+        steps = json.loads((ROOT / truth["file"]).read_text())["steps"]
+        copied = sum(step["source"] == "agent" and bool(step.get("is_copied_context")) for step in steps)
+        assert report.records == truth["types"] == Counter(step["source"] for step in steps)
+        assert (report.steps_main + copied, report.tool_calls) == (truth["steps_main"], truth["tool_calls"])
+        assert (report.skipped, report.unknown, report.bytes) == ({}, {}, truth["bytes"])
+        said = [message.content for message in traces[0].contexts[0].messages if message.role == "assistant"]
+        assert said == [step["message"] for step in steps if step["source"] == "agent"]
