@@ -50,6 +50,7 @@ class _Session:
     written_at: str = ""
     cwd: str | None = None
     started_at: str | None = None
+    has_turn_ids: bool = False
 
     @property
     def id(self) -> str | None:
@@ -126,13 +127,17 @@ def _add(
 
 
 def _is_own(payload: Mapping[str, Any], timestamp: str | None, session: _Session) -> bool:
-    """Return whether a record of a fork is its own, by the time in the id of its turn, else by its time.
+    """Return whether a record of a fork is its own.
 
-    Ids of sessions and turns are UUIDs that begin with the time. What is copied is written at once.
+    Ids of sessions and turns are UUIDs that begin with the time: a turn that began before the session is
+    copied. Without such ids, what is copied is told by its time, since it is written at once.
     """
     turn, own = first_text(payload.get("turn_id")), session.id
     if turn is not None and own is not None and len(turn) == len(own) == 36:
+        session.has_turn_ids = True
         return turn > own
+    if session.has_turn_ids:
+        return False
     began, now = _seconds(session.written_at), _seconds(timestamp or "")
     return began is not None and now is not None and now - began > _BURST_SECONDS
 
