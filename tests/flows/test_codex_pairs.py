@@ -1,5 +1,9 @@
 """A session of Codex from its file to pairs: asked, counted, paired."""
 
+import json
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import tracemill as tm
@@ -35,3 +39,19 @@ def test_a_failed_patch_and_its_mend_are_a_pair_without_a_teacher() -> None:
     pairs, _ = hindsight_pairs(trace)
     assert [(p.rejected_operation, p.chosen_operation) for p in pairs] == [("edit", "edit")]
     assert "n // 4" in pairs[0].chosen[0].tool_calls[0].arguments
+
+
+def test_the_command_line_takes_sessions_of_codex(tmp_path: Path) -> None:
+    script = Path(sys.executable).parent / "tracemill"
+    work = tmp_path / "w"
+
+    def call(*arguments: str) -> str:
+        command = [str(script), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240, cwd=tmp_path)
+        return done.stdout
+
+    call("init", "night.toml", "--codex", str(PLACE.parent), "--workspace", str(work), "--yes")
+    given = tomllib.loads((tmp_path / "night.toml").read_text())["sources"]["codex"]
+    assert [Path(path).name for path in given] == ["codex"]
+    ran = json.loads(call("run", "--codex", str(PLACE), "--workspace", str(work), "--yes", "--json"))
+    assert (ran["summary"]["states"], ran["summary"]["pairs"]) == (7, {"hindsight: edit over edit": 1})
