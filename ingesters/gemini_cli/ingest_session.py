@@ -24,6 +24,7 @@ from tracemill.ingesters.gemini_cli.messages import (
     recorded_results,
     sent_results,
     unread_parts,
+    unread_recorded_calls,
 )
 from tracemill.ingesters.reading.decompress import open_bytes
 from tracemill.ingesters.reading.json_reading import iter_json_lines, raise_source_errors, read_json
@@ -202,6 +203,7 @@ class _ContextBuilder:
         if kind in UNSHOWN:
             return
         unread = [f"part {record_type(name)}" for name in unread_parts(record.get("content"))]
+        unread += [f"part {name}" for name in unread_recorded_calls(record)]
         unread += [] if kind in ("user", "gemini") else [f"message {record_type(kind)}"]
         if unread:
             self.lost = True

@@ -10,9 +10,9 @@ from tracemill.records.identity import canonical_json
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.trace import Usage
 
-UNSHOWN = frozenset(("info", "warning", "error"))
+UNSHOWN = ("info", "warning", "error")
 """Types of messages that only the user sees."""
-FAILED = frozenset(("error", "cancelled"))
+FAILED = ("error", "cancelled")
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)$", re.MULTILINE)
 _PARTS = frozenset(("text", "functionCall", "functionResponse", "inlineData", "fileData"))
 _IDLE_PARTS = frozenset(("thought", "thoughtSignature", "videoMetadata"))
@@ -35,6 +35,21 @@ def unread_parts(content: Any) -> list[str]:
     return names
 
 
+def recorded_calls(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the calls of an answer that stand beside its content."""
+    listed = record.get("toolCalls")
+    return [call for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
+
+
+def unread_recorded_calls(record: Mapping[str, Any]) -> list[str]:
+    """Return the names of what is not read of the calls of an answer."""
+    listed = record.get("toolCalls")
+    if listed is not None and not isinstance(listed, list):
+        return ["toolCalls"]
+    whole = [call for call in recorded_calls(record) if first_text(call.get("name"))]
+    return ["toolCalls"] * (len(listed or ()) - len(whole))
+
+
 def content_text(content: Any) -> str:
     """Return the parts of a content as text; an image or a file becomes its placeholder."""
     texts = (_part_text(part) for part in content_parts(content) if isinstance(part, dict))
@@ -54,9 +69,10 @@ def _part_text(part: Mapping[str, Any]) -> str:
 
 def answer_message(record: Mapping[str, Any]) -> Message:
     """Return an answer: its text, its calls, the summaries of its thoughts."""
-    listed = [call for call in record.get("toolCalls") or () if isinstance(call, dict)]
-    inline = [as_mapping(part.get("functionCall")) for part in content_parts(record.get("content")) if part]
-    known = {call.get("id") for call in listed}
+    listed = recorded_calls(record)
+    parts = (as_mapping(part) for part in content_parts(record.get("content")))
+    inline = [as_mapping(part.get("functionCall")) for part in parts]
+    known = [call.get("id") for call in listed]
     both = [*listed, *(call for call in inline if call and (call.get("id") not in known or not listed))]
     calls = tuple(
         ToolCall(
@@ -67,7 +83,8 @@ def answer_message(record: Mapping[str, Any]) -> Message:
         for place, call in enumerate(both)
         if first_text(call.get("name"))
     )
-    thoughts = [as_mapping(thought) for thought in record.get("thoughts") or ()]
+    noted = record.get("thoughts")
+    thoughts = [as_mapping(thought) for thought in noted] if isinstance(noted, list) else []
     lines = (first_text(each.get(key)) for each in thoughts for key in ("subject", "description"))
     reasoning = "\n".join(line for line in lines if line)
     return Message("assistant", content_text(record.get("content")), calls, reasoning=reasoning or None)
@@ -76,8 +93,8 @@ def answer_message(record: Mapping[str, Any]) -> Message:
 def recorded_results(record: Mapping[str, Any]) -> list[Message]:
     """Return the results that stand beside the calls of an answer."""
     results: list[Message] = []
-    for place, call in enumerate(record.get("toolCalls") or ()):
-        if isinstance(call, dict) and call.get("result"):
+    for place, call in enumerate(recorded_calls(record)):
+        if call.get("result"):
             call_id = first_text(call.get("id")) or f"{record.get('id')}-{place}"
             parts = content_parts(call["result"])
             results.append(_result(call_id, first_text(call.get("name")), parts, call.get("status")))

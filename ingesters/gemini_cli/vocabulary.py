@@ -4,7 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from tracemill.ingesters.format import KindSeen, Record
-from tracemill.ingesters.gemini_cli.messages import UNSHOWN, unread_parts
+from tracemill.ingesters.gemini_cli.messages import (
+    UNSHOWN,
+    recorded_calls,
+    unread_parts,
+    unread_recorded_calls,
+)
 from tracemill.records.ingest_report import record_type
 
 _SESSION_KEYS_TEXT = """sessionId projectHash startTime lastUpdated messages summary memoryScratchpad
@@ -38,8 +43,7 @@ def _kinds_of_messages(listed: Any) -> Iterator[KindSeen]:
         kind = record_type(message.get("type"))
         known = kind in UNSHOWN or kind in ("user", "gemini")
         yield KindSeen(f"message {kind}", message.keys(), known, _MESSAGE_KEYS)
-        for call in message.get("toolCalls") or ():
-            if isinstance(call, dict):
-                yield KindSeen("call", call.keys(), True, _CALL_KEYS)
-        for name in unread_parts(message.get("content")):
+        for call in recorded_calls(message):
+            yield KindSeen("call", call.keys(), True, _CALL_KEYS)
+        for name in (*unread_recorded_calls(message), *unread_parts(message.get("content"))):
             yield KindSeen(f"part {record_type(name)}", (), False)

@@ -8,13 +8,11 @@ from tracemill.ingesters.reading.result_text import error_kind_of, image_placeho
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.trace import Usage
 
-CUT_OFF = frozenset(("aborted", "error"))
+CUT_OFF = ("aborted", "error")
 """Stop reasons of an answer that broke off."""
-ROLES = frozenset(
-    (
-        *("user", "assistant", "toolResult", "bashExecution"),
-        *("custom", "hookMessage", "branchSummary", "compactionSummary"),
-    )
+ROLES = (
+    *("user", "assistant", "toolResult", "bashExecution"),
+    *("custom", "hookMessage", "branchSummary", "compactionSummary"),
 )
 _STOPPED = ("Operation aborted", "Command aborted", "User denied")
 _BLOCK_KEYS = {"text": "text", "thinking": "thinking", "image": "data", "toolCall": "name"}
