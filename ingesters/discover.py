@@ -19,6 +19,7 @@ UNREADABLE = "unreadable"
 LINKED_FOLDER = "linked folder"
 WORKSPACE = "workspace"
 FETCHED = "fetched when it is read"
+NO_FORMAT = "of no known format"
 AGENT_FOLDERS = (
     ".claude/projects",
     ".config/claude/projects",
@@ -143,7 +144,7 @@ def why_unread(file: SourceFile) -> str:
     if not file.bytes:
         return "empty"
     fault = "" if file.url else find_encoding_error(file.path)
-    return f"of no known format: {fault}" if fault else "of no known format"
+    return f"{NO_FORMAT}: {fault}" if fault else NO_FORMAT
 
 
 def find_encoding_error(path: Path) -> str:

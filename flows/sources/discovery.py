@@ -9,7 +9,15 @@ from typing import NamedTuple
 from tracemill.flows.sources.source_spec import SourceOrder
 from tracemill.flows.sources.watermark_records import source_address
 from tracemill.flows.sources.watermarks import Watermarks
-from tracemill.ingesters.discover import FETCHED, LINKED_FOLDER, UNREADABLE, WORKSPACE, discover, why_unread
+from tracemill.ingesters.discover import (
+    FETCHED,
+    LINKED_FOLDER,
+    NO_FORMAT,
+    UNREADABLE,
+    WORKSPACE,
+    discover,
+    why_unread,
+)
 from tracemill.ingesters.idle_sessions import is_session_not_idle
 from tracemill.ingesters.looks_like import looks_like
 from tracemill.ingesters.read_source import SourceReading, ingest_source
@@ -94,7 +102,7 @@ def _below(
             reason = f"{source}, not {wanted}" if source else why_unread(file)
             if outright:
                 raise _refused(file, reason, wanted)
-            unknown = file.dialect is None and len(found.strangers) < _LOOKED_AT
+            unknown = reason == NO_FORMAT and len(found.strangers) < _LOOKED_AT
             found.unread.append(UnreadFile(str(file.path), reason, looks_like(file.path) if unknown else ""))
             if file.dialect == UNREADABLE or _lost_its_reader(file, marks):
                 found.alone.append(file)
@@ -150,7 +158,7 @@ def _refused(file: SourceFile, reason: str, wanted: str | None) -> SourceError:
     error = ingest_source(file)[1].error if file.dialect == UNREADABLE else None
     if error:
         return SourceError(error, "")
-    looks = looks_like(file.path) if file.dialect is None and file.bytes else ""
+    looks = looks_like(file.path) if reason == NO_FORMAT else ""
     said = f"{reason} ({looks})" if looks else reason
     return SourceError(
         f"{file.path} is {said}", f"a {wanted or 'recorded'} session", "see tracemill formats list"

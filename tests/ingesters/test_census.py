@@ -265,7 +265,10 @@ def test_what_is_not_read_is_named_with_the_reason_that_ingest_gives(
     found = find_sources(SourceOrder(given=((folder, None),)), None)
     census = take_census([folder])
     whole = {(each.path, each.reason) for each in census.not_read if each.reason != "not json"}
-    assert whole == set(found.unread)
+    assert whole == {(each.path, each.reason) for each in found.unread}
+    assert {Path(each.path).name: each.looks_like for each in found.unread if each.looks_like} == {
+        "notes.json": "objects with a (number)"
+    }
     assert {Path(name).name: reason for name, reason in whole} == {
         "wide.jsonl": "of no known format: its encoding is UTF-16, not UTF-8",
         "empty.jsonl": "empty",

@@ -1,7 +1,7 @@
 """`tracemill export` on the command line."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,7 +12,8 @@ from tracemill.cli.overrides import run_overrides
 def export(
     config: ConfigArgument = None,
     form: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help="messages, atif or sts.")
+        Literal["messages", "atif", "sts"],
+        typer.Option("--format", help="Chat rows, ATIF 1.7 or session traces of the Hub."),
     ] = "messages",
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="New or empty folder for the files.")
