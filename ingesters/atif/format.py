@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.format import Format, KindSeen, Record, RowReader
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record, RowReader
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -54,4 +54,11 @@ FORMAT = Format(
     row_reader=_row_reader,
     beside=_beside,
     kinds=_kinds,
+    facts=FormatFacts(
+        of="ATIF trajectories 1.0 to 1.8 of Harbor, Terminal-Bench and converters",
+        recognised="an object with steps under a schema_version that begins with ATIF-v",
+        prompt="what happened, not what was sent; system prompt and tools where they stand in it",
+        page="docs/formats/atif.md",
+        keys=frozenset(("schema_version", "session_id", "agent", "steps", "final_metrics")),
+    ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.format import Format, KindSeen, Record
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -33,4 +33,11 @@ FORMAT = Format(
     read=_read,
     kinds=_kinds,
     growing=frozenset({"gemini_cli"}),
+    facts=FormatFacts(
+        of="Gemini CLI: sessions in ~/.gemini/tmp/*/chats, one object or lines",
+        recognised="an object, or a first line, with sessionId and projectHash",
+        prompt="messages; system prompt and tools are not recorded",
+        page="docs/formats/gemini_cli.md",
+        keys=frozenset(("id", "timestamp", "type", "content", "sessionId", "projectHash", "messages")),
+    ),
 )

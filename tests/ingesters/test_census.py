@@ -299,7 +299,7 @@ def test_ingest_names_the_kinds_it_does_not_know(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "folder",
-    ["claude_code", "codex", "atif", "openhands", "swe_gym", "swe_agent", "mini_swe_agent", "pi", "gemini_cli"],
+    sorted(path.name for path in (Path(__file__).resolve().parents[2] / "examples" / "sessions").iterdir()),
 )
 def test_the_examples_hold_nothing_unknown(folder: str) -> None:
     place = Path(__file__).resolve().parents[2] / "examples" / "sessions" / folder
