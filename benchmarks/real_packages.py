@@ -134,7 +134,10 @@ def idle_candidate(task: Task, candidate: Path) -> bool:
 
 
 def faulty_candidate(task: Task, candidate: Path) -> bool:
-    """Put the original back with one operator, condition or number changed; False where there is none."""
+    """Put the original back with one operator, condition, constant or order of arguments changed.
+
+    Returns False where a task has nothing of the kind.
+    """
     shutil.copytree(task.original, candidate, dirs_exist_ok=True)
     rng = random.Random(task.name)
     trees = {
@@ -164,16 +167,23 @@ def _changeable(tree: ast.AST, name: Sequence[str]) -> list[ast.AST]:
             for found in _changeable(node, name[1:])
         ]
     body = ast.Module(getattr(tree, "body", []), [])
-    raised = {each for node in ast.walk(body) if isinstance(node, ast.Raise) for each in ast.walk(node)}
+    silent = {
+        each
+        for node in ast.walk(body)
+        if isinstance(node, ast.Raise)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for each in ast.walk(node)
+    }  # messages of errors and docstrings, which tests seldom look at
     return [
         node
         for node in ast.walk(body)
-        if node not in raised
+        if node not in silent
         and (
             (isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARED)
             or (isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED)
             or isinstance(node, ast.If | ast.While | ast.IfExp | ast.BoolOp)
-            or (isinstance(node, ast.Constant) and isinstance(node.value, int))
+            or (isinstance(node, ast.Constant) and isinstance(node.value, int | str))
+            or (isinstance(node, ast.Call) and len(node.args) > 1)
         )
     ]
 
@@ -191,6 +201,10 @@ def _change(node: ast.AST) -> None:
         node.value = not node.value
     elif isinstance(node, ast.Constant) and isinstance(node.value, int):
         node.value += 1
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        node.value = node.value[:-1] if len(node.value) > 1 else node.value + "_"
+    elif isinstance(node, ast.Call):
+        node.args[:2] = reversed(node.args[:2])
 
 
 def _size(folder: Path) -> int:
