@@ -3,7 +3,8 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tracemill.flows.export.atif import trajectory_of_context
 from tracemill.flows.export.chat_rows import row_of_context
 from tracemill.flows.export.export_run import NO_STEP, contexts_of, export_traces
 from tracemill.flows.export.session_traces import lines_of_context
+from tracemill.ingesters.atif.ingest_trajectory import traces_of_trajectory
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
@@ -97,6 +99,43 @@ def test_exported_trajectories_keep_rules_and_states(folder: Path) -> None:
                 assert arguments == (call.arguments if isinstance(arguments, str) else call.parsed())
         names = [tool["function"]["name"] for tool in value["agent"].get("tool_definitions", [])]
         assert names == [tool.name for tool in context.tools]
+
+
+def sent(messages: Iterable[Message]) -> list[Any]:
+    """What was sent, with the results of one answer as a set: ATIF puts them in the order of their calls."""
+    told_of = [
+        (m.role, m.content, [(c.id, c.name, c.parsed()) for c in m.tool_calls], m.tool_call_id or "")
+        for m in messages
+    ]
+    runs = groupby(told_of, key=lambda message: message[0] == "tool")
+    return [sorted(run, key=str) if results else list(run) for results, run in runs]
+
+
+def answers_its_calls(messages: Iterable[Message]) -> bool:
+    """Whether every result answers a call of the answer before it, and no call has two."""
+    open_calls: set[str] = set()
+    for message in messages:
+        if message.role == "assistant":
+            open_calls = {call.id for call in message.tool_calls}
+        elif message.role == "tool":
+            if message.tool_call_id not in open_calls:
+                return False
+            open_calls.remove(message.tool_call_id)
+    return True
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: "-".join(folder.parts[-2:]))
+def test_our_own_reader_reads_exported_trajectories_as_the_same_states(folder: Path) -> None:
+    read = 0
+    for trace, context in recorded(folder):
+        if not answers_its_calls(context.messages):
+            continue
+        value = through_json(trajectory_of_context(trace, context, None))
+        (again,) = traces_of_trajectory(value, None, "x", IngestReport(""))[0].contexts
+        assert sent(again.messages) == sent(context.messages), trace.trace_id
+        assert [step.cut for step in again.steps] == [step.cut for step in context.steps]
+        read += 1
+    assert read >= (8 if GOLDEN in folder.parents else 2)
 
 
 def made() -> tuple[Trace, Context]:
