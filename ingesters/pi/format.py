@@ -16,6 +16,8 @@ def _detect(record: Record) -> str | None:
     if not _OF_OTHERS.isdisjoint(record) or not isinstance(record.get("id"), str):
         return None
     kind = record.get("type")
+    if not isinstance(kind, str):
+        return None
     is_header = kind == "session" and "cwd" in record and "timestamp" in record
     is_entry = kind in _ENTRY_TYPES and "parentId" in record and "timestamp" in record
     return "pi" if is_header or is_entry else None

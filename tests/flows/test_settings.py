@@ -104,7 +104,7 @@ def test_sources_on_this_machine_and_elsewhere(tmp_path: Path) -> None:
     [
         ("[sources]\nhub = ['no name']", "is not the name of a dataset; expected OWNER/NAME"),
         ("[sources]\nurls = ['ftp://x/y']", "http:// or https:// URLs only"),
-        ("[sources]\nformat = 'gemini_cli'", "no such format; there are claude_code, "),
+        ("[sources]\nformat = 'aider'", "no such format; there are claude_code, "),
         ("[sources]\nmin_age_minutes = -1", "sources.min_age_minutes"),
         ("[sample]\nmax_traces = 0", "sample.max_traces"),
         ("[sample]\nby = ['colour']", "sample.by.0"),

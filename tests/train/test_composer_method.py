@@ -217,12 +217,14 @@ def test_a_line_that_is_no_row_is_named(tmp_path: Path, line: str, message: str)
         read_hint_rows(tmp_path / "rows.jsonl")
 
 
-def test_places_are_relative_to_the_configuration_and_must_be_there(tmp_path: Path, tiny: Path) -> None:
+def test_places_are_relative_to_the_configuration_and_must_be_there(tmp_path: Path) -> None:
     released(tmp_path / "w" / "releases")
-    (tmp_path / "run.toml").write_text(f"""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    (tmp_path / "run.toml").write_text("""
 workspace = "w"
 [training]
-model = "{tiny}"
+model = "./model"
 method = "composer"
 [training.composer]
 tasks = "tasks"
