@@ -129,7 +129,7 @@ def test_a_card_begins_with_what_a_newcomer_wants_and_one_real_pair(tmp_path: Pa
     assert "```text\nI mend the mean of an empty list.\n```" in one
     assert "```text\nI am done\n```" in one
     assert f"```text\n{'x' * 400}\n[... 100 characters left out ...]\n```" in one
-    assert "| sessions | 3, from openhands |" in body
+    assert "| sessions | 3; rows from openhands |" in body
     assert "| pairs that edit, test or finish on a side | 2 of 3 |" in body
     assert "- Licences: openhands cc-by-4.0.\n" in body
     assert manifest.rows == 3
