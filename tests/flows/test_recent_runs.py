@@ -92,6 +92,7 @@ def test_a_broken_record_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_status_shows_the_nights_of_real_runs(tracemill: Call, tmp_path: Path) -> None:
     home = tmp_path / "home"
     shutil.copytree(EXAMPLES, home)

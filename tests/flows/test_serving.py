@@ -73,6 +73,7 @@ def readable(path: Path) -> bytes:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_fails_or_is_left_out_is_a_line_and_the_next_one_goes_on(tmp_path: Path) -> None:
     config, log, work = tmp_path / "run.toml", tmp_path / "log", tmp_path / "w"
     config.write_text(SOURCE + BUDGET + ELSEWHERE)

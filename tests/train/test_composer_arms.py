@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_arm_is_a_line_of_the_table(tmp_path: Path) -> None:
     orchard.sandbox()
     command = [sys.executable, "-m", "benchmarks.composer.arms", ROOT / "configs" / "train" / "arms.toml"]
