@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -52,11 +52,18 @@ def check_packages(settings: TrainingSettings) -> None:
             raise TrainingError(f"{name} is not installed", "the extra `train`", INSTALL)
 
 
+def check_model_folder(model: str, files: Sequence[str] = ("config.json",)) -> None:
+    """Raise TrainingError for a path with none of the files of a model; else it is an id of the Hub."""
+    folder = Path(model)
+    if folder.is_absolute() and not any((folder / name).is_file() for name in files):
+        raise TrainingError(
+            f"{folder} holds no model", f"a folder with {' or '.join(files)}, or an id of the Hub"
+        )
+
+
 def check_places(settings: TrainingSettings) -> None:
     """Raise TrainingError if the path of a model, a chat template, tasks or rows does not exist."""
-    model = Path(settings.model)
-    if model.is_absolute() and not (model / "config.json").is_file():
-        raise TrainingError(f"{model} holds no model", "a folder with config.json, or an id of the Hub")
+    check_model_folder(settings.model)
     template = settings.chat_template
     if template is not None and not template.is_file():
         raise TrainingError(f"{template} does not exist", "a Jinja file as training.chat_template")

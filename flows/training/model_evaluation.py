@@ -18,7 +18,7 @@ from tracemill.train.preferences import (
     measure_preferences,
     resample,
 )
-from tracemill.train.start_child import check_packages, training_environment
+from tracemill.train.start_child import check_model_folder, check_packages, training_environment
 from tracemill.train.training_job import TrainingJob
 from tracemill.train.training_settings import TrainingSettings
 
@@ -41,7 +41,7 @@ def evaluate_models(settings: RunSettings, models: Sequence[str], asked: str | N
     given = settings.training.model_dump(include=_READ) if settings.training else {}
     training = TrainingSettings.model_validate(given | {"model": models[0], "method": "dpo"})
     for model in models:
-        _check_folder(Path(model))
+        check_model_folder(model, ("config.json", "adapter_config.json"))
     release = resolve_training_release(asked or settings.release.name, settings.workspace / "releases")
     if release.path is not None and not held_out_files(release.path):
         raise TrainingError(
@@ -65,15 +65,6 @@ def evaluate_models(settings: RunSettings, models: Sequence[str], asked: str | N
     }
 
 
-def _check_folder(model: Path) -> None:
-    """Raise TrainingError for a path without a model or an adapter; a relative one is an id of the Hub."""
-    if model.is_absolute() and not any((model / f"{name}config.json").is_file() for name in ("", "adapter_")):
-        raise TrainingError(
-            f"{model} holds no model",
-            "a folder with config.json or adapter_config.json, or an id of the Hub",
-        )
-
-
 def _environment(job: TrainingJob, models: Iterable[str]) -> dict[str, str]:
     """Return the environment of the child, which is online if any of the models is at the Hub."""
     remote = next((model for model in models if not Path(model).is_absolute()), job.settings.model)
@@ -82,17 +73,21 @@ def _environment(job: TrainingJob, models: Iterable[str]) -> dict[str, str]:
 
 
 def _figures(measured: PreferenceMargins, model: str, first: str) -> dict[str, Any]:
-    margins = measured.margins[model]
     traces = [pair.get("trace_id", "") for pair in measured.pairs]
-    found = asdict(Preferences.of(margins))
-    found["accuracy_interval"] = resample(traces, lambda chosen: _accuracy(margins, chosen))
-    found["margin_interval"] = resample(traces, lambda chosen: _mean(margins, chosen))
+
+    def of(chosen: Sequence[int], name: str = model) -> Preferences:
+        return Preferences.of([measured.margins[name][index] for index in chosen])
+
+    def gain(chosen: Sequence[int]) -> float:
+        return of(chosen).accuracy - of(chosen, first).accuracy
+
+    every = range(len(traces))
+    found = asdict(of(every))
+    found["accuracy_interval"] = resample(traces, lambda chosen: of(chosen).accuracy)
+    found["margin_interval"] = resample(traces, lambda chosen: of(chosen).margin)
     if model != first:
-        base = measured.margins[first]
-        found["gain"] = _accuracy(margins, range(len(margins))) - _accuracy(base, range(len(base)))
-        found["gain_interval"] = resample(
-            traces, lambda chosen: _accuracy(margins, chosen) - _accuracy(base, chosen)
-        )
+        found |= {"gain": gain(every), "gain_interval": resample(traces, gain)}
+    margins = measured.margins[model]
     found["by_operation"] = _grouped(margins, map(_operations, measured.pairs))
     found["by_source"] = _grouped(margins, (pair.get("label_source", "unknown") for pair in measured.pairs))
     return found
@@ -101,14 +96,6 @@ def _figures(measured: PreferenceMargins, model: str, first: str) -> dict[str, A
 def _operations(pair: dict[str, str]) -> str:
     chosen, rejected = (pair.get(f"{side}_operation", "unknown") for side in ("chosen", "rejected"))
     return f"{chosen} over {rejected}"
-
-
-def _accuracy(margins: Sequence[float], chosen: Sequence[int]) -> float:
-    return sum(margins[index] > 0 for index in chosen) / len(chosen)
-
-
-def _mean(margins: Sequence[float], chosen: Sequence[int]) -> float:
-    return sum(margins[index] for index in chosen) / len(chosen)
 
 
 def _grouped(margins: Sequence[float], names: Iterable[str]) -> dict[str, dict[str, Any]]:
