@@ -14,7 +14,7 @@ _FIRST_LINE = frozenset(("id", "timestamp", "instructions"))
 def _detect(record: Record) -> str | None:
     """Detect a record with a payload, or the first line of a file from before September 2025."""
     kind = record.get("type")
-    if kind in _RECORDS if isinstance(kind, str) else False:
+    if isinstance(kind, str) and kind in _RECORDS:
         return "codex" if isinstance(record.get("payload"), dict) else None
     return "codex" if kind is None and record.keys() >= _FIRST_LINE and "messages" not in record else None
 
