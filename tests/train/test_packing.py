@@ -309,6 +309,7 @@ def test_a_first_batch_that_differs_takes_the_plain_path_and_says_so(
     from transformers.integrations import flex_attention as integration
 
     from tracemill.train.packing import packed_forward
+    from tracemill.train.packing.tree_attention import TREE_ATTENTION
     from tracemill.train.trl import packed_trainers
 
     whole = packed_forward.dense_mask
@@ -328,7 +329,7 @@ def test_a_first_batch_that_differs_takes_the_plain_path_and_says_so(
         monkeypatch.setattr(
             packed_trainers,
             "_choose_attention",
-            lambda model: model.set_attn_implementation("flex_attention"),
+            lambda model: model.set_attn_implementation(TREE_ATTENTION),
         )
     monkeypatch.setattr(packed_forward, "dense_mask", mask)
     packed = trainer("dpo+nll", True, *given)
@@ -400,11 +401,71 @@ def test_flex_attention_computes_what_the_dense_mask_does() -> None:
     assert skipped > 30  # percent
 
 
+def test_blocks_of_a_tree_are_those_that_the_mask_itself_gives() -> None:
+    """Many small branches, a branch over several blocks, nodes of padding, and one block alone."""
+    import numpy as np
+    from torch.nn.attention.flex_attention import create_block_mask
+
+    from tracemill.train.packing.token_tree import build_trees
+    from tracemill.train.packing.tree_masks import BLOCK, block_mask
+
+    drawn = np.random.default_rng(1)
+    trunk = drawn.integers(0, 9, 900)
+    kinds = {"partial": 0, "full": 0}
+    for ends_of_rows, answer in (((300, 300, 420, 500), 40), ((900,) * 12, 7), ((400, 800), 300), ((50,), 9)):
+        rows = [np.concatenate([trunk[:end], drawn.integers(0, 9, answer)]) for end in ends_of_rows]
+        [tree] = build_trees(rows, 10_000)
+        more = np.arange(len(tree), -(-len(tree) // BLOCK) * BLOCK) + 1
+        ends = torch.from_numpy(np.concatenate([tree.ends, more]))
+        made = block_mask(ends)
+        whole = create_block_mask(made.mask_mod, None, None, len(ends), len(ends), device="cpu")
+        for name in ("kv_num_blocks", "full_kv_num_blocks", "q_num_blocks", "full_q_num_blocks"):
+            assert torch.equal(getattr(made, name), getattr(whole, name)), name
+        for name in ("kv", "full_kv", "q", "full_q"):
+            counts = getattr(made, f"{name}_num_blocks")[0, 0]
+            pairs = zip(
+                getattr(made, f"{name}_indices")[0, 0], getattr(whole, f"{name}_indices")[0, 0], strict=False
+            )
+            for count, (one, other) in zip(counts.tolist(), pairs, strict=True):
+                assert one[:count].tolist() == other[:count].tolist(), name
+        kinds["partial"] += int(made.kv_num_blocks.sum())
+        kinds["full"] += int(made.full_kv_num_blocks.sum())
+    assert kinds["partial"] > 20
+    assert kinds["full"] > 20
+
+
+def test_tree_attention_computes_in_the_type_of_autocast(models: Callable[[str], Path]) -> None:
+    """The rotary embedding gives float32 there, and FlexAttention casts nothing."""
+    from transformers import AutoModelForCausalLM
+    from transformers.integrations import flex_attention as integration
+
+    from tracemill.train.packing.tree_attention import TREE_ATTENTION
+    from tracemill.train.packing.tree_masks import block_mask
+
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+
+        def look(query: Any, key: Any, value: Any, **_: Any) -> Any:
+            seen.append({query.dtype, key.dtype, value.dtype})
+            return query
+
+        patch.setattr(integration, "compile_friendly_flex_attention", look)
+        model: Any = AutoModelForCausalLM.from_pretrained(models("qwen2"), dtype=torch.float32)
+        model.set_attn_implementation(TREE_ATTENTION)
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            mask = block_mask(torch.full((128,), 128))
+            model.base_model(torch.arange(128)[None], attention_mask=mask, use_cache=False)
+    assert seen
+    assert all(types == {torch.bfloat16} for types in seen)
+
+
 def test_a_model_with_flex_attention_gives_the_same_loss(
     models: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from torch.nn.attention.flex_attention import flex_attention
     from transformers.integrations import flex_attention as integration
+
+    from tracemill.train.packing.tree_attention import TREE_ATTENTION
 
     def eager(query: Any, key: Any, value: Any, training: bool = False, **given: Any) -> Any:
         return flex_attention(query, key, value, **given)
@@ -415,7 +476,7 @@ def test_a_model_with_flex_attention_gives_the_same_loss(
         made = trainer("sft", packed, models("qwen2"), tmp_path, trace_rows(6))
         batch = made.data_collator([made.train_dataset[place] for place in range(6)])
         if packed:
-            made.model.set_attn_implementation("flex_attention")
+            made.model.set_attn_implementation(TREE_ATTENTION)
             made.packed[0].checked = True
         with torch.no_grad():
             losses.append(made.compute_loss(made.model, batch).item())

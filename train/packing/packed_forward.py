@@ -16,6 +16,7 @@ from trl.trainer.utils import FusedCausalLMOutput
 
 from tracemill.train.packing.answer_scores import AnswerScores, score_answers
 from tracemill.train.packing.token_tree import Ids, TokenTree, build_trees
+from tracemill.train.packing.tree_attention import TREE_ATTENTION
 from tracemill.train.packing.tree_masks import BLOCK, block_mask, dense_mask
 
 TOLERANCE = 1e-3
@@ -139,7 +140,7 @@ class PackedForward:
     def _run(self, tree: TokenTree, device: torch.device, router: bool) -> Any:
         """Run the backbone over a tree."""
         ids, depths, ends = (torch.from_numpy(each).to(device) for each in (tree.ids, tree.depths, tree.ends))
-        if self.model.config._attn_implementation == "flex_attention":
+        if self.model.config._attn_implementation == TREE_ATTENTION:
             ids, depths, ends = _pad_to_blocks(ids, depths, ends)
             mask: Any = block_mask(ends)
         else:

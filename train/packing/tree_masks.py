@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.attention.flex_attention import BlockMask, create_block_mask
+from torch.nn.attention.flex_attention import BlockMask
 
 BLOCK = 128
 """Tokens of a block of FlexAttention; a tree is padded to a multiple of it."""
@@ -21,10 +21,28 @@ def dense_mask(ends: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def block_mask(ends: Tensor) -> BlockMask:
-    """Return the mask of a tree for FlexAttention, which skips blocks without an ancestor."""
+    """Return the mask of a tree for FlexAttention, which skips blocks without an ancestor.
+
+    `ends` `[T]` has a multiple of `BLOCK` nodes. Each node of a block of keys before a block of queries sees
+    whether its subtree reaches that block, so the blocks follow from the least and the largest end of each.
+    """
 
     def is_ancestor(batch: Any, head: Any, query: Any, key: Any) -> Any:
         return (key <= query) & (query < ends[key])
 
-    length = len(ends)
-    return create_block_mask(is_ancestor, None, None, length, length, device=str(ends.device))
+    least, largest = ends.view(-1, BLOCK).aminmax(dim=1)
+    first = torch.arange(0, len(ends), BLOCK, device=ends.device)
+    before = first[None, :] < first[:, None]
+    whole = before & (least[None, :] >= first[:, None] + BLOCK)
+    some = before & ~whole & (largest[None, :] > first[:, None])
+    some.fill_diagonal_(True)
+    blocks = [part for seen in (some, whole) for part in _as_lists(seen)]
+    return BlockMask.from_kv_blocks(
+        *blocks, BLOCK_SIZE=BLOCK, mask_mod=is_ancestor, seq_lengths=(len(ends), len(ends))
+    )
+
+
+def _as_lists(seen: Tensor) -> tuple[Tensor, Tensor]:
+    """Return how many blocks of keys each block of queries sees, and the numbers of those, first."""
+    numbers = seen.to(torch.int32).argsort(dim=1, descending=True, stable=True)
+    return seen.sum(1, dtype=torch.int32)[None, None], numbers.to(torch.int32)[None, None]

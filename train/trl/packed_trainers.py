@@ -18,6 +18,7 @@ from tracemill.train.packing.neighbour_sampler import NeighbourSampler
 from tracemill.train.packing.packable import packing_obstacle
 from tracemill.train.packing.packed_forward import PackedForward
 from tracemill.train.packing.token_tree import Ids
+from tracemill.train.packing.tree_attention import TREE_ATTENTION
 from tracemill.train.trl.weighted_sft import WeightedSFTTrainer
 
 _LOGGER = logging.getLogger(__name__)
@@ -124,7 +125,7 @@ def _base_of(model: Any) -> Any:
 def _choose_attention(model: Any) -> None:
     """Take FlexAttention on a GPU: a dense mask of a long tree takes much memory there."""
     if model.device.type == "cuda" and getattr(model, "_supports_flex_attn", False):
-        model.set_attn_implementation("flex_attention")
+        model.set_attn_implementation(TREE_ATTENTION)
 
 
 def _ids_of(rows: Any) -> list[Ids]:
