@@ -22,6 +22,7 @@ from tracemill.train.registry import TRAINING_METHODS
 from tracemill.train.training_job import (
     LESS_MEMORY,
     LOG,
+    REPORT,
     ProgressCallback,
     TrainingJob,
     TrainingResult,
@@ -47,9 +48,17 @@ def check_settings(settings: TrainingSettings) -> None:
 def check_packages(settings: TrainingSettings) -> None:
     """Raise TrainingError if a package that the method needs is not installed, without loading any."""
     packages = TRAINING_METHODS.get(settings.method).packages
-    for name in (*packages, *(("peft",) if settings.lora else ())):
+    optional = (("peft", settings.lora is not None), ("tensorboard", settings.tensorboard))
+    for name in (*packages, *(name for name, wanted in optional if wanted)):
         if importlib.util.find_spec(name) is None:
             raise TrainingError(f"{name} is not installed", "the extra `train`", INSTALL)
+    quantized = settings.lora is not None and settings.lora.quantize != "none"
+    if quantized and importlib.util.find_spec("bitsandbytes") is None:
+        raise TrainingError(
+            "bitsandbytes is not installed",
+            'it for training.lora.quantize = "4bit"',
+            "pip install bitsandbytes",
+        )
 
 
 def check_model_folder(model: str, files: Sequence[str] = ("config.json",)) -> None:
@@ -64,9 +73,13 @@ def check_model_folder(model: str, files: Sequence[str] = ("config.json",)) -> N
 def check_places(settings: TrainingSettings) -> None:
     """Raise TrainingError if the path of a model, a chat template, tasks or rows does not exist."""
     check_model_folder(settings.model)
-    template = settings.chat_template
+    template, configuration = settings.chat_template, settings.accelerate
     if template is not None and not template.is_file():
         raise TrainingError(f"{template} does not exist", "a Jinja file as training.chat_template")
+    if configuration is not None and not configuration.is_file():
+        raise TrainingError(
+            f"{configuration} does not exist", "a configuration of accelerate as training.accelerate"
+        )
     if settings.composer is not None:
         _check_composer_places(settings.composer)
 
@@ -75,6 +88,8 @@ def _check_composer_places(composer: ComposerSettings) -> None:
     for key, file in (("prompts", composer.prompts), ("hints", composer.hints)):
         if file is not None and not file.is_file():
             raise TrainingError(f"{file} does not exist", f"a JSON Lines file as training.composer.{key}")
+    if composer.prm is not None and not (composer.prm / REPORT).is_file():
+        raise TrainingError(f"{composer.prm} holds no step scorer", "a checkpoint as training.composer.prm")
     tasks = composer.tasks
     if tasks is not None and not any(tasks.glob("**/task.toml")):
         raise TrainingError(
@@ -119,7 +134,7 @@ def run_training(job: TrainingJob, on_progress: ProgressCallback) -> TrainingRes
             (partial / "outcome.json").unlink(missing_ok=True)
             (partial / "job.json").write_text(job.model_dump_json(), encoding="utf-8")
             code, interrupted = _run_child(
-                partial, lock, on_progress, training_environment(job), job.settings.processes
+                partial, lock, on_progress, training_environment(job), job.settings
             )
             _check_outcome(partial, code, interrupted)
         report = read_report(partial / "final")
@@ -182,14 +197,14 @@ def _run_child(
     lock: int,
     on_progress: ProgressCallback,
     environment: dict[str, str],
-    processes: int,
+    settings: TrainingSettings,
 ) -> tuple[int, bool]:
     """Return the exit code of the child and whether it was interrupted.
 
     The child has its own session, so that Ctrl-C does not reach it: it gets SIGTERM, and SIGKILL at a second
     Ctrl-C.
     """
-    command = [sys.executable, "-P", "-m", *_accelerate(processes), _WORKER, str(folder.resolve())]
+    command = [sys.executable, "-P", "-m", *_accelerate(settings), _WORKER, str(folder.resolve())]
     with (
         (folder / LOG).open("ab") as log,
         subprocess.Popen(
@@ -220,12 +235,16 @@ def _run_child(
                 child.kill()
 
 
-def _accelerate(processes: int) -> list[str]:
+def _accelerate(settings: TrainingSettings) -> list[str]:
     """Return what comes before the module of the worker: accelerate, if there are several processes."""
-    if processes == 1:
+    if settings.processes == 1:
         return []
-    flags = ["--multi_gpu", "--num_machines=1", f"--num_processes={processes}", "--mixed_precision=no"]
-    return ["accelerate.commands.launch", *flags, "--dynamo_backend=no", "--main_process_port=0", "--module"]
+    if settings.accelerate is not None:
+        flags = [f"--config_file={settings.accelerate.resolve()}"]
+    else:
+        flags = ["--multi_gpu", "--num_machines=1", "--mixed_precision=no", "--dynamo_backend=no"]
+    flags += [f"--num_processes={settings.processes}", "--main_process_port=0"]
+    return ["accelerate.commands.launch", *flags, "--module"]
 
 
 def _check_outcome(partial: Path, code: int, interrupted: bool) -> None:

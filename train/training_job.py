@@ -14,6 +14,10 @@ from tracemill.train.training_settings import TrainingSettings
 
 REPORT = "training.json"
 LOG = "train.log"
+TENSORBOARD = "tensorboard"
+"""Folder of TensorBoard's files in a checkpoint."""
+REFERENCE_CACHE = ".reference_log_probs.json"
+"""File beside the checkpoints of a release that `reference = "cached"` keeps."""
 SCHEMA = 2
 ProgressCallback = Callable[[dict[str, Any]], None]
 """Takes the progress of a training: `{"phase": "words"}`, or `{"step": 3, "total": 10, "loss": 0.6}`."""

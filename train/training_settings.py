@@ -12,6 +12,16 @@ from tracemill.train.registry import TRAINING_METHODS
 
 _METHOD = "sft"
 _METHOD_OF_KEY = {"gamma": "simpo", "nll_weight": "dpo"}
+_OUTSIDE_FINGERPRINT_BY_DEFAULT = (
+    "scheduler",
+    "warmup",
+    "weight_decay",
+    "max_grad_norm",
+    "dtype",
+    "reference",
+    "accelerate",
+)
+"""Settings that are no part of a fingerprint at their default values."""
 
 
 class _Model(BaseModel):
@@ -28,6 +38,9 @@ class LoraSettings(_Model):
     dropout: float = Field(0.0, ge=0, lt=1)
     target_modules: str | tuple[str, ...] = "all-linear"
     """Names of the layers that get an adapter, or `all-linear`."""
+    quantize: Literal["none", "4bit"] = "none"
+    """`4bit`: the other weights are loaded as 4-bit NormalFloat through bitsandbytes, which wants a GPU
+    (QLoRA, https://arxiv.org/abs/2305.14314)."""
 
 
 class TrainingSettings(_Model):
@@ -41,7 +54,7 @@ class TrainingSettings(_Model):
     """`sft`: negative log-likelihood of the completions. `dpo`: direct preference optimisation
     (https://arxiv.org/abs/2305.18290) plus that likelihood of the chosen sides. `simpo`
     (https://arxiv.org/abs/2405.14734): no reference model. `kto` (https://arxiv.org/abs/2402.01306): sides
-    labelled good or bad. `composer`: GRPO with hints and pairs. Packages add others."""
+    labelled good or bad. `prm`: a step scorer. `composer`: GRPO with hints and pairs. Packages add others."""
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     """Settings that only this method has; the methods above have none."""
     composer: ComposerSettings | None = None
@@ -49,6 +62,13 @@ class TrainingSettings(_Model):
     use_weights: bool = True
     """Weight rows by their column `weight`, if the method does and its rows have it."""
     learning_rate: float = Field(1e-6, gt=0)
+    scheduler: Literal["linear", "cosine", "polynomial", "inverse_sqrt", "constant"] = "linear"
+    """How the learning rate goes on after its warm-up."""
+    warmup: float = Field(0.0, ge=0)
+    """Steps over which the learning rate rises from 0; below 1 the share of all steps."""
+    weight_decay: float = Field(0.0, ge=0)
+    max_grad_norm: float = Field(1.0, gt=0)
+    """Longer gradients are scaled down to this norm."""
     beta: float = Field(0.1, gt=0)
     """DPO and KTO: strength of the constraint to the reference model. SimPO: scale of mean log probabilities,
     by default 2.0."""
@@ -75,19 +95,29 @@ class TrainingSettings(_Model):
     """Batches per step of the optimiser."""
     seed: int = Field(0, ge=0, lt=2**32)
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Type of the weights. In `bfloat16` small steps of full training are rounded away."""
     bf16: bool | None = None
     """Mixed precision in bfloat16; by default if the device supports it."""
     gradient_checkpointing: bool = True
     """Less memory for about a third more time."""
     eval_steps: int = Field(50, ge=1)
     """Steps between two evaluations on the release's split `validation`."""
+    tensorboard: bool = False
+    """Write the metrics of each step for TensorBoard, in `tensorboard` of the checkpoint."""
     save_steps: int = Field(50, ge=1)
     """Steps between two checkpoints, from which an interrupted training resumes."""
     chat_template: Path | None = None
     """Jinja file, for a tokenizer without a chat template."""
     lora: LoraSettings | None = None
+    reference: Literal["model", "cached"] = "model"
+    """`dpo` alone. `cached`: the reference's log probabilities are computed once, before the first step, and
+    kept beside the checkpoints for later trainings on the same rows; no reference model stays in memory."""
     processes: int = Field(1, ge=1)
     """Processes on one machine, one per GPU, started by accelerate; each takes `batch` rows."""
+    accelerate: Path | None = None
+    """Configuration of accelerate for several processes, such as `configs/train/fsdp2.yaml`; by default each
+    process holds the whole model."""
     launcher: str = "local"
     """What runs the training: `local`, `command`, `prefect`, `slurm`, `hf-jobs` or `modal`. Packages add
     others."""
@@ -139,6 +169,10 @@ class TrainingSettings(_Model):
                 raise ValueError(f'{key} is a setting of method = "{owner}" alone')
         if self.composer is not None and self.method != "composer":
             raise ValueError('composer is a table of method = "composer" alone')
+        if self.reference != "model" and self.method != "dpo":
+            raise ValueError('reference is a setting of method = "dpo" alone')
+        if self.accelerate is not None and self.processes == 1:
+            raise ValueError("accelerate is a file for several processes, and processes is 1")
         if self.packing != "off" and not method.packed:
             raise ValueError(f'packing = "{self.packing}" is not for method = "{self.method}"')
         method.check(dict(self))
@@ -147,7 +181,7 @@ class TrainingSettings(_Model):
     def fingerprint(self) -> str:
         """Return a digest, 8 hex digits, of the settings that change the checkpoint."""
         excluded = {"output", "launcher", "environment", "after_release", "simulated", "save_steps"}
-        excluded |= {"hub", "compare"}
+        excluded |= {"hub", "compare", "tensorboard"}
         if self.launcher != "command":  # whose options name another trainer
             excluded.add("launch")
         if self.processes == 1:
@@ -157,4 +191,11 @@ class TrainingSettings(_Model):
             excluded.add("use_weights")
         if self.packing == "off":
             excluded |= {"packing", "packing_tokens"}
-        return digest("training", canonical_json(self.model_dump(mode="json", exclude=excluded)), size=4)
+        fields = type(self).model_fields
+        excluded |= {
+            key for key in _OUTSIDE_FINGERPRINT_BY_DEFAULT if getattr(self, key) == fields[key].default
+        }
+        settings = self.model_dump(mode="json", exclude=excluded)
+        if self.lora is not None and self.lora.quantize == "none":
+            del settings["lora"]["quantize"]
+        return digest("training", canonical_json(settings), size=4)

@@ -70,8 +70,8 @@ _PATHS = (
     ("privacy", "env_files"),
     *(("normalize", key) for key in ("recipe", "benchmarks")),
     *(("release", key) for key in ("tokenizer", "outcomes")),
-    *(("training", key) for key in ("output", "chat_template")),
-    *(("composer", key) for key in ("tasks", "prompts", "hints")),
+    *(("training", key) for key in ("output", "chat_template", "accelerate")),
+    *(("composer", key) for key in ("tasks", "prompts", "hints", "prm")),
     ("verified", "tasks"),
 )
 """Tables and keys whose values are paths, or lists of them; `composer` is a table of `training`."""

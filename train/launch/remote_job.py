@@ -22,6 +22,8 @@ def check_remote(settings: TrainingSettings) -> None:
     if Path(settings.model).is_absolute() or settings.chat_template is not None:
         given = "chat_template" if settings.chat_template is not None else "model"
         raise TrainingError(f"{launcher} and training.{given} is a path", "a model of the Hub")
+    if settings.accelerate is not None:
+        raise TrainingError(f"{launcher} and training.accelerate is a path", "the defaults of accelerate")
     if TOKEN not in settings.environment:
         raise TrainingError(
             f"training.environment does not name {TOKEN}", "the token that the job uploads with, by its name"

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-_ENVIRONMENT = ("model", "output", "launcher", "launch", "environment", "hub", "chat_template")
+_ENVIRONMENT = ("model", "output", "launcher", "launch", "environment", "hub", "chat_template", "accelerate")
 """Settings that name places and machines: the card may be published."""
 
-_FILES = ("tasks", "prompts", "hints")
+_FILES = ("tasks", "prompts", "hints", "prm")
 """Settings of `composer` that are paths."""
 
 
@@ -35,6 +35,8 @@ def model_card(report: dict[str, Any], base_model: str) -> str:
     if report["validation"]:
         last = report["validation"][-1]
         facts.append(("validation", ", ".join(f"{key} {last[key]:.4f}" for key in last if key != "step")))
+    if calibration := report.get("calibration"):
+        facts.append(("calibration", ", ".join(f"{key} {each:.4g}" for key, each in calibration.items())))
     facts += [(f"channel {name}", _channel(each)) for name, each in report.get("channels", {}).items()]
     used = {key: settings[key] for key in sorted(settings) if key not in _ENVIRONMENT}
     if composer := used.get("composer"):

@@ -6,6 +6,7 @@
 import importlib.metadata
 import json
 import math
+import os
 import platform
 import shutil
 import sys
@@ -21,7 +22,15 @@ from transformers import TrainerCallback
 from tracemill.records.errors import TrainingError
 from tracemill.records.storage.atomic_files import write_json
 from tracemill.train.registry import TRAINING_METHODS
-from tracemill.train.training_job import LOG, REPORT, SCHEMA, ProgressCallback, TrainingJob, reads_rows
+from tracemill.train.training_job import (
+    LOG,
+    REPORT,
+    SCHEMA,
+    TENSORBOARD,
+    ProgressCallback,
+    TrainingJob,
+    reads_rows,
+)
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import FittedRows
 from tracemill.train.trl.likelihood import likelihood_warnings
@@ -37,7 +46,9 @@ _SAVED = "saved.json"
 """File of a complete checkpoint, with the seconds of training up to it."""
 _METRICS = (
     "loss",
+    "learning_rate",
     "mean_token_accuracy",
+    "accuracy",
     "rewards/accuracies",
     "rewards/margins",
     "rewards/chosen",
@@ -76,6 +87,8 @@ def run_trainer(
         sys.stdout.write(windows + "\n")
         on_progress({"phase": windows})
     resumed, before_s = _last_checkpoint(folder / "checkpoints")
+    if settings.tensorboard:
+        os.environ["TENSORBOARD_LOGGING_DIR"] = str(folder / TENSORBOARD)
     callback = _make_callback(on_progress, stop, began - before_s)
     trainer = make_trainer(settings, folder / "checkpoints", tokenizer, splits, fitted, [callback])
     stop.in_training = True
@@ -89,10 +102,13 @@ def run_trainer(
     trainer.save_model(str(folder / "final"))
     if not is_main_process():
         return {}
-    report = _report(job, trainer, fitted)
+    final: dict[str, Any] = trainer.final_figures() if hasattr(trainer, "final_figures") else {}
+    report = _report(job, trainer, fitted) | final
     report["seconds"] = round(time.monotonic() - began + before_s, 1)
     report["resumed_at_step"] = int(resumed.name.rpartition("-")[2]) if resumed else None
     shutil.copyfile(folder / LOG, folder / "final" / LOG)
+    if settings.tensorboard:
+        shutil.copytree(folder / TENSORBOARD, folder / "final" / TENSORBOARD)
     (folder / "final" / REPORT).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     (folder / "final" / "README.md").write_text(model_card(report, settings.model), encoding="utf-8")
     return {}
@@ -112,6 +128,12 @@ def _check_device(settings: TrainingSettings) -> None:
             "use device = 'cpu', or 'auto'",
         )
     on_gpu = torch.cuda.is_available() and settings.device != "cpu"
+    if settings.lora is not None and settings.lora.quantize != "none" and not on_gpu:
+        raise TrainingError(
+            f'training.lora.quantize = "{settings.lora.quantize}" and the training is on the CPU',
+            "a GPU for weights of 4 bits",
+            'set training.lora.quantize = "none"',
+        )
     if settings.bf16 and not on_gpu:
         raise TrainingError(
             "training.bf16 = true and the training is on the CPU",
@@ -224,6 +246,7 @@ def _report(job: TrainingJob, trainer: Any, fitted: dict[str, FittedRows]) -> di
         "whole_at": fitted["train"].whole_at(),
         "steps": trainer.state.global_step,
         **({"channels": counts} if (counts := getattr(trainer, "channel_counts", None)) else {}),
+        "reference_rows": getattr(trainer, "reference_rows_computed", None),
         "losses": losses,
         "validation": validation,
         "warnings": [

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from transformers import TrainerCallback
 
 from tracemill.train.registry import TRAINING_METHODS
+from tracemill.train.training_job import REFERENCE_CACHE
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import FittedRows
 from tracemill.train.trl.load_release import (
@@ -84,11 +85,21 @@ def dpo_trainer(
     from trl.trainer.dpo_config import DPOConfig
     from trl.trainer.dpo_trainer import DPOTrainer
 
+    from tracemill.train.trl.cached_reference import CachedDPOTrainer, CachedPackedDPOTrainer
     from tracemill.train.trl.packed_trainers import PackedDPOTrainer
 
     rows = {name: load_release_as_messages(split, fitted) for name, (split, fitted) in data.items()}
-    return _packed_if_wanted(settings, DPOTrainer, PackedDPOTrainer)(
+    cached = settings.reference == "cached"
+    if cached:
+        path = Path(common["output_dir"]).parent.parent / REFERENCE_CACHE
+        make = partial(
+            _packed_if_wanted(settings, CachedDPOTrainer, CachedPackedDPOTrainer), reference_cache=path
+        )
+    else:
+        make = _packed_if_wanted(settings, DPOTrainer, PackedDPOTrainer)
+    return make(
         args=DPOConfig(
+            precompute_ref_log_probs=cached,
             max_length=settings.max_length,
             beta=settings.beta,
             loss_type=["sigmoid", "sft"] if settings.nll_weight else ["sigmoid"],
@@ -104,8 +115,8 @@ def simpo_trainer(
 ) -> Any:
     """Build the trainer of `simpo`.
 
-    CPOTrainer passes no tools to the chat template, so it gets rendered texts. It would load the model in the
-    precision of the file, so float32 is set.
+    CPOTrainer passes no tools to the chat template, so it gets rendered texts. It would place the model on a
+    GPU even if the training is on the CPU.
     """
     from trl.experimental.cpo import CPOConfig, CPOTrainer
 
@@ -122,7 +133,8 @@ def simpo_trainer(
         **common,
     )
     on_gpu = arguments.device.type == "cuda"
-    arguments.model_init_kwargs = {"dtype": "float32", "device_map": "auto" if on_gpu else None}
+    assert isinstance(arguments.model_init_kwargs, dict)
+    arguments.model_init_kwargs["device_map"] = "auto" if on_gpu else None
     return _packed_if_wanted(settings, CPOTrainer, PackedCPOTrainer)(
         args=arguments,
         **_trainer_arguments(settings, tokenizer, rows, callbacks),
@@ -173,9 +185,15 @@ def _trainer_arguments(
 def _config_arguments(settings: TrainingSettings, folder: Path, evaluated: bool) -> dict[str, Any]:
     on_gpu = torch.cuda.is_available() and settings.device != "cpu"
     bf16 = on_gpu and torch.cuda.is_bf16_supported() if settings.bf16 is None else settings.bf16
+    warm_constant = settings.scheduler == "constant" and settings.warmup > 0
     return {
         "output_dir": str(folder),
         "learning_rate": settings.learning_rate,
+        "lr_scheduler_type": settings.scheduler if not warm_constant else "constant_with_warmup",
+        "warmup_steps": settings.warmup,
+        "weight_decay": settings.weight_decay,
+        "max_grad_norm": settings.max_grad_norm,
+        "model_init_kwargs": model_arguments(settings),
         "num_train_epochs": settings.epochs,
         "max_steps": settings.max_steps or -1,
         "per_device_train_batch_size": settings.batch,
@@ -193,12 +211,27 @@ def _config_arguments(settings: TrainingSettings, folder: Path, evaluated: bool)
         "save_total_limit": 2,
         "logging_steps": 1,
         "logging_nan_inf_filter": False,
-        "report_to": "none",
+        "report_to": "tensorboard" if settings.tensorboard else "none",
         "disable_tqdm": True,
     }
 
 
-def lora_of(settings: TrainingSettings) -> Any:
+def model_arguments(settings: TrainingSettings) -> dict[str, Any]:
+    """Return the arguments that the weights are loaded with."""
+    arguments: dict[str, Any] = {"dtype": settings.dtype}
+    if settings.lora is not None and settings.lora.quantize == "4bit":
+        from transformers import BitsAndBytesConfig
+
+        arguments["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=torch.bfloat16,
+        )
+    return arguments
+
+
+def lora_of(settings: TrainingSettings, task: str = "CAUSAL_LM") -> Any:
     """Return the peft configuration of the adapters, None if all weights are trained."""
     if settings.lora is None:
         return None
@@ -211,5 +244,5 @@ def lora_of(settings: TrainingSettings) -> Any:
         lora_alpha=lora.alpha,  # type: ignore[arg-type]
         lora_dropout=lora.dropout,
         target_modules=modules,
-        task_type="CAUSAL_LM",
+        task_type=task,
     )
