@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -129,6 +130,52 @@ def test_two_processes_train_as_one_does(
     for alone, together in zip(figures(one), figures(two), strict=True):
         assert together == pytest.approx(alone, abs=1e-5)
     assert figures(one)[0][0] != pytest.approx(figures(one)[-1][0], abs=1e-3)
+
+
+@pytest.mark.slow
+def test_two_processes_of_fsdp_have_the_gradient_of_one(tmp_path: Path) -> None:
+    """Every weight is split among them; packed and padded rows."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-all")
+    from packing_rows import small_model
+
+    model = small_model(tmp_path / "model", tiny_model(tmp_path / "tiny"), "qwen2")
+    found = {}
+    for world, path in ((1, "padded"), (1, "packed"), (2, "packed")):
+        out = tmp_path / f"{world}-{path}.pt"
+        run_processes(world, model, out, path)
+        found[world, path] = torch.load(out)
+    one = found[1, "padded"]
+    for key in ((1, "packed"), (2, "packed")):
+        assert found[key]["notes"] == []
+        assert found[key]["computed"] > 0
+        assert found[key]["loss"].item() == pytest.approx(one["loss"].item(), abs=1e-5)
+        assert found[key]["gradients"].keys() == one["gradients"].keys()
+        for name, gradient in found[key]["gradients"].items():
+            assert torch.allclose(gradient, one["gradients"][name], atol=1e-6), name
+    assert found[2, "packed"]["sharded"] == len(one["gradients"])
+    assert max(each.abs().max() for each in one["gradients"].values()) > 1e-3
+
+
+def run_processes(world: int, model: Path, out: Path, path: str) -> None:
+    """Run `fsdp_process.py` in so many processes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    script = Path(__file__).with_name("fsdp_process.py")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+    command = [sys.executable, str(script)]
+    started = [
+        subprocess.Popen(
+            [*command, str(rank), str(world), port, str(model), str(out), path],
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(world)
+    ]
+    for each in started:
+        _, said = each.communicate(timeout=240)
+        assert each.returncode == 0, said[-2000:]
 
 
 def test_packing_is_for_methods_that_pack_and_changes_what_a_training_is() -> None:
