@@ -28,7 +28,7 @@ GROUPS = {
         *("Trace", "TraceState", "Message", "ToolCall", "ToolSpec", "Action", "TeacherReply"),
         *("DPOPair", "NormalizedDPOPair"),
     ),
-    "Train": ("ComposerReplicationTrainer",),
+    "Train": ("ComposerReplicationTrainer", "StepScorer"),
     "Losses": (
         *("compose_loss", "simpo_loss", "generalized_jsd_loss", "entropy_aware_opd_loss", "taid_loss"),
         "TAIDScheduler",

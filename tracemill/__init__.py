@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tracemill.train.losses.generalized_jsd import generalized_jsd_loss
     from tracemill.train.losses.preference import simpo_loss
     from tracemill.train.losses.taid import TAIDScheduler, taid_loss
+    from tracemill.train.prm.step_scorer import StepScorer
 
 _HOMES = {
     "Action": "tracemill.records.message",
@@ -58,6 +59,7 @@ _HOMES = {
     "OpenHandsIngester": "tracemill.ingesters.ingester_classes",
     "ReplaySettings": "tracemill.teachers.core.teacher_settings",
     "SWEGymIngester": "tracemill.ingesters.ingester_classes",
+    "StepScorer": "tracemill.train.prm.step_scorer",
     "TAIDScheduler": "tracemill.train.losses.taid",
     "TeacherReply": "tracemill.records.reply",
     "ToolCall": "tracemill.records.message",
@@ -92,6 +94,7 @@ __all__ = [
     "OpenHandsIngester",
     "ReplaySettings",
     "SWEGymIngester",
+    "StepScorer",
     "TAIDScheduler",
     "TeacherReply",
     "ToolCall",

@@ -26,6 +26,9 @@ class ComposerSettings(BaseModel):
     reward: str | None = Field(None, pattern=r"^[\w.]+:[\w.]+$")
     """Function `module:name` that rewards completions, as TRL's `reward_funcs` takes it; beside the tests of
     `tasks`, or for `prompts`."""
+    prm: Path | None = None
+    """Checkpoint of a training with `method = "prm"`; the mean probability of an episode's actions is one
+    more reward."""
     alpha_sdpo: float = Field(0.1, ge=0)
     """Weight of the hint channel; 0 is off."""
     alpha_warmup_steps: int = Field(0, ge=0)
@@ -61,8 +64,8 @@ class ComposerSettings(BaseModel):
         if (self.tasks is None) == (self.prompts is None):
             given = "neither" if self.tasks is None else "both"
             raise ValueError(f"{given} of tasks and prompts given; expected one of them")
-        if self.prompts is not None and self.reward is None:
-            raise ValueError("prompts without reward; expected a function as `module:name`")
+        if self.prompts is not None and self.reward is None and self.prm is None:
+            raise ValueError("prompts without reward; expected a function as `module:name`, or prm")
         if self.hints is not None and not self.alpha_sdpo:
             raise ValueError("hints are given and alpha_sdpo is 0; set it, or leave hints out")
         return self

@@ -38,6 +38,8 @@ class TrainingMethod:
     """Its trainer measures on the split `validation`."""
     weighted: bool = False
     """Its trainer counts rows by their column `weight`, where `use_weights` is on and the config has it."""
+    language_model: bool = True
+    """It makes a model that writes, which can be compared on held-out pairs."""
     packed: bool = False
     """Its trainer packs rows, where `packing` is "prefix"."""
     defaults: SettingValues = field(default_factory=dict[str, Any])

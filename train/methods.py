@@ -61,6 +61,12 @@ KTO = TrainingMethod(
     defaults={"learning_rate": 1e-6, "batch": 2, "accumulate": 4},
     check=_check_kto_batch,
 )
+PRM = TrainingMethod(
+    "prm",
+    "tracemill.train.prm.reward_trainer:prm_trainer",
+    language_model=False,
+    defaults={"learning_rate": 1e-5},
+)
 COMPOSER = TrainingMethod(
     "composer",
     "tracemill.train.composer.method_trainer:composer_trainer",

@@ -12,6 +12,7 @@ from tracemill.train.preferences import (
     held_out_files,
     measure_preferences,
 )
+from tracemill.train.registry import TRAINING_METHODS
 from tracemill.train.start_child import check_packages, training_environment
 from tracemill.train.training_job import TrainingJob
 
@@ -50,6 +51,8 @@ def compare_models(job: TrainingJob, checkpoint: Path, last: Path | None) -> Pro
 
     What cannot be measured is not promoted, and the decision says why.
     """
+    if not TRAINING_METHODS.get(job.settings.method).language_model:
+        return PromotionDecision(False, f"not compared: method {job.settings.method!r} makes a step scorer")
     if job.release.path is not None and not held_out_files(job.release.path):
         return PromotionDecision(False, f"not compared: {NO_PAIR}")
     models = {"new": str(checkpoint)} | ({"last": str(last)} if last is not None else {})

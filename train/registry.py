@@ -14,6 +14,7 @@ TRAINING_METHODS: Registry[TrainingMethod] = Registry(
         "dpo": "tracemill.train.methods:DPO",
         "simpo": "tracemill.train.methods:SIMPO",
         "kto": "tracemill.train.methods:KTO",
+        "prm": "tracemill.train.methods:PRM",
         "composer": "tracemill.train.methods:COMPOSER",
     },
     fits=lambda name, method: isinstance(method, TrainingMethod) and method.name == name,

@@ -16,7 +16,13 @@ from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 SIMULATED = PRESETS["simulated"].teachers
-OF_TORCH = {"ComposerReplicationTrainer", "TAIDScheduler", "compose_loss", "entropy_aware_opd_loss"}
+OF_TORCH = {
+    "ComposerReplicationTrainer",
+    "StepScorer",
+    "TAIDScheduler",
+    "compose_loss",
+    "entropy_aware_opd_loss",
+}
 OF_TORCH |= {"generalized_jsd_loss", "simpo_loss", "taid_loss"}
 ALL = tm.ReplaySettings(stop="off")
 

@@ -20,6 +20,7 @@ from tracemill.train.composer.encode_rows import EncodedRows, encode_hint_rows, 
 from tracemill.train.composer.reference import ReferenceLogProbs
 from tracemill.train.composer.row_files import read_hint_rows, read_prompt_rows
 from tracemill.train.composer_settings import ComposerSettings
+from tracemill.train.prm.prm_reward import PrmReward
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import FittedRows
 from tracemill.train.trl.trainers import lora_of
@@ -80,6 +81,9 @@ def composer_trainer(
             f"TRL cannot train {settings.model} this way ({first})",
             "a model whose chat template it knows, or whose tokenizer has a response_template",
         ) from error
+    for reward in trainer.reward_funcs:
+        if isinstance(reward, PrmReward):
+            reward.tools = trainer.tools or None
     check_vocabulary(tokenizer, trainer.model, settings.model)
     trainer.channel_counts = _counts(composer, encoded, len(task["train_dataset"]))
     return trainer
@@ -184,7 +188,9 @@ def _reference(
 
 def _task_arguments(composer: ComposerSettings) -> dict[str, Any]:
     """Return what the trainer learns GRPO on: rows, and the environment or the function that rewards."""
-    rewards = [_reward(composer.reward)] if composer.reward is not None else []
+    rewards: list[Any] = [_reward(composer.reward)] if composer.reward is not None else []
+    if composer.prm is not None:
+        rewards.append(PrmReward(composer.prm))
     if composer.prompts is not None:
         rows = read_prompt_rows(composer.prompts)
         return {"train_dataset": Dataset.from_list(rows), "reward_funcs": rewards}

@@ -1,0 +1,87 @@
+"""Score actions by a model that `method = "prm"` trained."""
+
+# pyright: reportMissingImports=false
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from tracemill.records.errors import TrainingError
+from tracemill.train.prm.calibration import Calibration
+from tracemill.train.training_job import REPORT
+
+
+def score_ids(model: Any, rows: Sequence[Sequence[int]], pad_id: int, batch: int) -> list[float]:
+    """Return the score of each row of token ids; rows of like length are computed together."""
+    order = sorted(range(len(rows)), key=lambda number: len(rows[number]))
+    scores = [0.0] * len(rows)
+    training, device = model.training, next(model.parameters()).device
+    model.eval()
+    with torch.no_grad():
+        for begin in range(0, len(rows), batch):
+            numbers = order[begin : begin + batch]
+            width = max(len(rows[number]) for number in numbers)
+            ids = torch.full((len(numbers), width), pad_id)
+            mask = torch.zeros_like(ids)
+            for place, number in enumerate(numbers):
+                ids[place, : len(rows[number])] = torch.tensor(rows[number])
+                mask[place, : len(rows[number])] = 1
+            logits = model(input_ids=ids.to(device), attention_mask=mask.to(device)).logits
+            for number, score in zip(numbers, logits[:, 0].float().tolist(), strict=True):
+                scores[number] = score
+    model.train(training)
+    return scores
+
+
+class StepScorer:
+    """How likely teachers prefer an action in a state, by a model that `method = "prm"` trained.
+
+    Args:
+        folder: The checkpoint, with its `training.json`.
+        device: Where the model is, as PyTorch names it; by default the GPU if there is one.
+        batch: Rows that are computed at a time.
+
+    Raises:
+        TrainingError: The folder holds no such model, or one whose scores are not calibrated.
+    """
+
+    def __init__(self, folder: str | Path, device: str | None = None, batch: int = 8) -> None:
+        place = Path(folder)
+        try:
+            report = json.loads((place / REPORT).read_text(encoding="utf-8"))
+            settings, calibration = report["settings"], report.get("calibration")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise TrainingError(
+                f"{place} holds no step scorer", 'the checkpoint of a training with method = "prm"'
+            ) from error
+        if settings.get("method") != "prm" or calibration is None:
+            why = "is no step scorer" if settings.get("method") != "prm" else "is not calibrated"
+            raise TrainingError(f"{place} {why}", 'method = "prm" on a release that holds out pairs')
+        self.calibration = Calibration(calibration["slope"], calibration["offset"])
+        self._max_length, self._batch = settings["max_length"], batch
+        self._tokenizer: Any = AutoTokenizer.from_pretrained(place)
+        where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        base: Any = AutoModelForSequenceClassification.from_pretrained(place, num_labels=1)
+        self._model = base.to(where).eval()
+
+    def score(self, rows: Sequence[Mapping[str, Any]]) -> list[float]:
+        """Return the probability of each row's action.
+
+        Args:
+            rows: `prompt`, the messages of the state, `completion`, those of the action, and maybe `tools`. A
+                row of more than the training's `max_length` tokens loses its first ones.
+        """
+        texts = [
+            self._tokenizer.apply_chat_template(
+                [*row["prompt"], *row["completion"]], tools=row.get("tools") or None, tokenize=False
+            )
+            for row in rows
+        ]
+        ids = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+        cut = [each[-self._max_length :] for each in ids]
+        scores = score_ids(self._model, cut, self._tokenizer.pad_token_id, self._batch)
+        return [self.calibration.probability(score) for score in scores]
