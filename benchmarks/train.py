@@ -279,20 +279,20 @@ def main() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
-    import tracemill.train.trl.packed_trainers  # noqa: F401  imported once, before processes are forked
+    if options.device == "cpu":
+        import tracemill.train.trl.packed_trainers  # noqa: F401  imported once, before processes are forked
 
     cells = [(context, count) for context in options.context for count in options.rows]
     with tempfile.TemporaryDirectory() as folder:
         model = options.model or Path(folder)
         if options.model is None:
-            child = multiprocessing.get_context("fork").Process(target=make_model, args=(model, options.size))
-            child.start()
-            child.join()
+            make_model(model, options.size)
         sys.stdout.write(LINE.format(*HEAD) + "\n")
         plain: dict[tuple[int, int], Measured | None] = {}
         for part in [cells] if options.device == "cuda" else [[cell] for cell in cells]:
             for packed in (False, True):
-                for cell, found in zip(part, in_process(model, packed, part, options), strict=True):
+                run = measure if options.device == "cuda" else in_process
+                for cell, found in zip(part, run(model, packed, part, options), strict=True):
                     if not packed:
                         plain[cell] = found
                     sys.stdout.write(line_of(cell, packed, found, plain[cell]) + "\n")

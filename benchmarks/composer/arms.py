@@ -4,7 +4,8 @@
 
 A seed is one student: taught to call tools by sessions that are partly wrong, then trained by each arm with
 `tracemill`'s own training. Teachers are scripted and their answers priced as if they were bought. Results are
-stored an arm at a time in `--out`, and a run goes on where one stopped.
+stored an arm at a time in `--out`, and a run goes on where one stopped. To run arms side by side, make the
+students first (`--arm none`), then start a process for each `--seed N --arm NAME`, then one for the table.
 """
 
 import argparse
@@ -26,6 +27,7 @@ from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.environments.episodes.environment import ClaudeCodeEnvironment
 from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
+from tracemill.environments.sandbox.sandbox import SandboxName
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.pair import DPOPair, NormalizedDPOPair
 from tracemill.train.hints.hint_rows import add_hint
@@ -77,6 +79,7 @@ def make_labels(folder: Path, asked: int, errors: float, seed: int) -> Labels:
             }
         )
         pairs.append(_pair(number, text, agreed, failed, votes))
+    folder.mkdir(exist_ok=True)
     hints = folder / "hints.jsonl"
     hints.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     kept = (NormalizedDPOPair(pair, "", "", "none", "") for pair in pairs)
@@ -114,8 +117,8 @@ def _pair(number: int, text: str, agreed: str, failed: str, votes: int) -> DPOPa
 class Examiner:
     """Measures how many answers to the tasks are right. The tests of a task judge each answer once."""
 
-    def __init__(self, tasks: Path, names: Sequence[str]) -> None:
-        self._environment = ClaudeCodeEnvironment(tasks, level="terse")
+    def __init__(self, tasks: Path, names: Sequence[str], sandbox: SandboxName) -> None:
+        self._environment = ClaudeCodeEnvironment(tasks, sandbox, level="terse")
         self._names = names
         self._known: dict[tuple[str, str], float] = {}
 
@@ -154,30 +157,37 @@ class Examiner:
         return self._known[name, command]
 
 
-def run_seed(config: Mapping[str, Any], seed: int, out: Path) -> list[dict[str, Any]]:
-    """Make a student, train it by every arm that has no result yet, and return all results."""
+def make_student(config: Mapping[str, Any], seed: int, folder: Path) -> None:
+    """Make the tasks and the student of a seed, if they are not there."""
     from transformers import AutoTokenizer
     from trl.chat_template_utils import qwen3_template
 
     from benchmarks.composer.tool_calling_model import warm_start
 
+    if (folder / "student" / "ready").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    given.make(folder, choose_sandbox(_sandbox_of(config)))
+    episodes = given.episodes(900, config["warm_errors"], seed, hinted=0.3)
+    warm_start(folder / "student", episodes, steps=config["warm_steps"], seed=seed)
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder / "student")
+    tokenizer.response_template = qwen3_template
+    tokenizer.save_pretrained(folder / "student")
+    (folder / "student" / "ready").touch()
+
+
+def run_seed(config: Mapping[str, Any], seed: int, out: Path) -> list[dict[str, Any]]:
+    """Make a student, train it by every arm that has no result yet, and return all results."""
     folder = out / f"seed{seed}"
     tasks = folder / "tasks"
-    if not (folder / "student" / "ready").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        given.make(folder, choose_sandbox())
-        episodes = given.episodes(900, config["warm_errors"], seed, hinted=0.3)
-        warm_start(folder / "student", episodes, steps=config["warm_steps"], seed=seed)
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder / "student")
-        tokenizer.response_template = qwen3_template
-        tokenizer.save_pretrained(folder / "student")
-        (folder / "student" / "ready").touch()
-    labels = make_labels(folder, config["asked"], config["warm_errors"], seed)
-    examiner = Examiner(tasks, [path.name for path in sorted(tasks.iterdir())])
+    make_student(config, seed, folder)
+    examiner = Examiner(tasks, [path.name for path in sorted(tasks.iterdir())], _sandbox_of(config))
     start, results = None, []
     for arm in config["arms"]:
-        place = folder / f"{arm['name'].replace(' ', '')}.json"
+        name = arm["name"].replace(" ", "")
+        place = folder / f"{name}.json"
         if not place.exists():
+            labels = make_labels(folder / name, config["asked"], config["warm_errors"], seed)
             if start is None:
                 start = examiner.success(folder / "student", config["samples"], seed)
             result = {"seed": seed, "start": start, **_run_arm(config, arm, seed, folder, labels, examiner)}
@@ -185,6 +195,10 @@ def run_seed(config: Mapping[str, Any], seed: int, out: Path) -> list[dict[str, 
             print(f"seed {seed} {arm['name']}: success {start:.2f} to {result['success']:.2f}", flush=True)
         results.append(json.loads(place.read_text(encoding="utf-8")))
     return results
+
+
+def _sandbox_of(config: Mapping[str, Any]) -> SandboxName:
+    return config["training"]["composer"].get("sandbox", "auto")
 
 
 def _run_arm(
@@ -259,15 +273,23 @@ def main() -> int:
     parser.add_argument("config", type=Path)
     parser.add_argument("--out", type=Path, default=Path("composer-results"))
     parser.add_argument("--short", action="store_true", help="one seed, two steps")
+    parser.add_argument("--seed", type=int, nargs="+", help="these seeds alone")
+    parser.add_argument("--arm", nargs="+", help="these arms alone, or `none`")
+    parser.add_argument("--sandbox", default="auto", help="where calls run; see docs/environments.md")
     arguments = parser.parse_args()
     config = tomllib.loads(arguments.config.read_text(encoding="utf-8"))
+    config["training"]["composer"]["sandbox"] = arguments.sandbox
     if arguments.short:
         config |= {key: value for key, value in SHORT.items() if key != "steps"}
         config["training"]["max_steps"] = SHORT["steps"]
+    if arguments.arm:
+        config["arms"] = [arm for arm in config["arms"] if arm["name"].replace(" ", "") in arguments.arm]
     out = arguments.out.resolve()
-    results = [result for seed in config["seeds"] for result in run_seed(config, seed, out)]
-    (out / "table.md").write_text(table(results) + "\n", encoding="utf-8")
-    print(table(results))
+    seeds = arguments.seed or config["seeds"]
+    results = [result for seed in seeds for result in run_seed(config, seed, out)]
+    if not (arguments.seed or arguments.arm):
+        (out / "table.md").write_text(table(results) + "\n", encoding="utf-8")
+        print(table(results))
     return 0
 
 
