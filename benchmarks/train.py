@@ -172,7 +172,7 @@ def step(trainer: Any, batches: Sequence[Any]) -> tuple[int, float]:
         forward.computed = 0
     losses = []
     for each in batches:
-        with trainer.compute_loss_context_manager():
+        with trainer.accelerator.autocast():
             loss = trainer.compute_loss(trainer.model, each) / len(batches)
         loss.backward()
         losses.append(loss.detach())
