@@ -83,7 +83,7 @@ def closing_lines(record: dict[str, Any], workspace: Path, program: str = "trace
 def _next(record: dict[str, Any], workspace: Path, release: ReleaseOutcome | None) -> str:
     place = shlex.quote(str(workspace))
     if not record["teachers"] and record["summary"]["states"]:
-        return f"estimate --preset open --max-usd 10 -w {place}"
+        return f"estimate --preset open --max-usd 10 -w {place}   # what teachers would cost; asks nobody"
     made = release is not None and release.rows
     return f"status -w {place} --pairs 3" if made else f"status -w {place}"
 
@@ -107,7 +107,7 @@ def _made(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str]]:
     rows = [("made", "\n".join(filter(None, lines)))]
     if release.kept:
         either, _ = count_deciding(release.kept)
-        rows.append(("decisive pairs", f"{either:,} of them: a side edits, runs tests or finishes"))
+        rows.append(("deciding pairs", f"{either:,} of them: a side edits, runs tests or finishes"))
     return rows
 
 

@@ -25,6 +25,8 @@ from tracemill.ingesters.reading.source_file import SourceFile, SourceStamp
 from tracemill.ingesters.registry import FORMATS, dialects, source_of
 from tracemill.records.errors import SourceError
 
+_FLAGS = {name: f"`--{name.replace('_', '-')}`" for name in ("claude_code", "codex", "openhands", "swe_gym")}
+"""Option of `tracemill run` for each format that has one."""
 _LOOKED_AT = 20
 """Number of unknown files of which an ingest tells what they look like."""
 
@@ -35,6 +37,8 @@ class UnreadFile(NamedTuple):
     path: str
     reason: str
     looks_like: str = ""
+    of_format: str | None = None
+    """Format of a session that is none of the wanted format."""
 
 
 @dataclass(slots=True)
@@ -77,11 +81,21 @@ def find_sources(order: SourceOrder, marks: Watermarks | None) -> FoundSources:
         found.files.setdefault(source_address(file), file)
     if not found.files and not found.alone:
         where = ", ".join(order.names())
+        if others := sorted({each.of_format for each in found.unread if each.of_format}):
+            flags = ", ".join(_FLAGS.get(name, f"`--path` ({name})") for name in others)
+            raise SourceError(
+                f"no session of {_wanted(order)} under {where}, but of {', '.join(others)}",
+                do=f"name the folder with {flags}",
+            )
         raise SourceError(
             f"no recorded session under {where}",
             f"sessions of {', '.join(FORMATS.names())}",
         )
     return found
+
+
+def _wanted(order: SourceOrder) -> str:
+    return " or ".join(sorted({wanted for _, wanted in order.given if wanted is not None})) or "any format"
 
 
 def _below(
@@ -103,7 +117,8 @@ def _below(
             if outright:
                 raise _refused(file, reason, wanted)
             unknown = reason == NO_FORMAT and len(found.strangers) < _LOOKED_AT
-            found.unread.append(UnreadFile(str(file.path), reason, looks_like(file.path) if unknown else ""))
+            like = looks_like(file.path) if unknown else ""
+            found.unread.append(UnreadFile(str(file.path), reason, like, source))
             if file.dialect == UNREADABLE or _lost_its_reader(file, marks):
                 found.alone.append(file)
             elif source is None and file.dialect not in (LINKED_FOLDER, WORKSPACE):

@@ -140,4 +140,5 @@ def raise_source_errors(path: Path | str) -> Iterator[None]:
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or error
         problem = f"{path} cannot be read: {reason}"
-        raise SourceError(problem, "a readable file", "check its permissions") from None
+        do = "check the path" if isinstance(error, FileNotFoundError) else "check its permissions"
+        raise SourceError(problem, "a readable file", do) from None

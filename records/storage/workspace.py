@@ -84,6 +84,7 @@ class Workspace:
                     f"{root} holds other files", "an empty or new folder", "choose another with --workspace"
                 )
             create_marker(marker, text)
+            (root / ".gitignore").write_text("*\n", encoding="utf-8")  # sessions, and what they gave
         work = cls(root, text)
         if writes and not work.is_writable():
             raise WorkspaceError(f"{root} cannot be written", "a folder with write permission")

@@ -2,13 +2,14 @@
 
 import json
 import os
+import shutil
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from console_says import refusal_of
+from console_says import Call, refusal_of
 
 from tracemill.teachers.core.presets import OPEN
 from tracemill.teachers.openrouter_stub.server import running
@@ -283,3 +284,14 @@ def test_a_stage_on_no_workspace_or_an_empty_one(console: Run, tmp_path: Path) -
         line = refusal_of(console(*command, "--workspace", tmp_path / "none"))
         assert "is not a workspace" in line
     assert not (tmp_path / "none").exists()
+
+
+def test_sessions_of_another_agent_name_their_option(console: Call, tmp_path: Path) -> None:
+    sessions = tmp_path / "sessions"
+    sessions.mkdir()
+    shutil.copytree(ROOT / "examples" / "sessions" / "claude_code", sessions / "claude")
+    done = console("run", "--codex", sessions, "--workspace", tmp_path / "w")
+    assert refusal_of(done) == (
+        f"tracemill: no session of codex under {sessions}, but of claude_code; "
+        "name the folder with `--claude-code`"
+    )

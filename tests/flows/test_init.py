@@ -69,8 +69,8 @@ def test_six_answers_make_a_configuration(folder: Path) -> None:
     assert said.endswith(
         "wrote conf/night.toml, and tracemill.schema.json for editors\n"
         "next: export OPENROUTER_API_KEY=...\n"
-        "next: tracemill doctor conf/night.toml\n"
-        "then: tracemill run conf/night.toml\n"
+        f"next: {SCRIPT} doctor conf/night.toml\n"
+        f"then: {SCRIPT} run conf/night.toml\n"
     )
     settings = load_settings(folder / "conf" / "night.toml", {})
     assert settings.sources.claude_code == (folder / "sessions" / "claude_code",)

@@ -95,7 +95,7 @@ def test_a_second_run_of_the_same_configuration_sends_nothing_and_makes_no_versi
 def test_show_tells_the_last_run_and_pairs(console: Run, demo: Any) -> None:
     done = console("status", "--workspace", demo.folder / "w", "--pairs", 2, "--source", "hindsight")
     assert done.returncode == 0
-    for word in ("spent / cap", "hindsight:", "release demo", "chosen", "rejected"):
+    for word in ("spent / cap", "hindsight:", "release demo", "asked", "last", "chosen", "rejected"):
         assert word in done.stdout
 
 

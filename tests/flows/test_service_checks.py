@@ -184,6 +184,32 @@ def test_a_clock_is_compared_with_the_time_between_question_and_answer() -> None
 # ---------------------------------------------------------------- Prefect
 
 
+SERVER_LOG = """
+import logging
+from tracemill.cli.commands import quiet_prefect
+
+quiet_prefect()
+from prefect.logging.configuration import setup_logging
+
+setup_logging()
+for name in ("prefect.server.api", "uvicorn.error", "prefect._internal.concurrency"):
+    logging.getLogger(name).error("database is locked")
+logging.getLogger("EventsWorker").critical("failed to process item")
+logging.getLogger("tracemill").error("told")
+"""
+
+
+def test_what_the_server_of_a_run_tries_again_is_not_told() -> None:
+    """A process of its own, whose logs Prefect sets up as in its server."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    command = [sys.executable, "-c", SERVER_LOG]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "told" in done.stdout + done.stderr
+    assert "locked" not in done.stdout + done.stderr
+    assert "failed" not in done.stdout + done.stderr
+
+
 CHECKS = """
 import sys
 from pathlib import Path

@@ -18,6 +18,7 @@ from tracemill.flows.short_table import MOST_LINES, closing_lines, short_rows, w
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "examples" / "sessions" / "claude_code"
 Run = Callable[..., CompletedProcess[str]]
+ASKS_NOBODY = "   # what teachers would cost; asks nobody"
 NONE = ReleaseOutcome(None, None, 0, False, {}, {}, "no pair was found")
 
 
@@ -53,7 +54,7 @@ def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
     )
     rows = short_rows(record_with(summary, release, teachers=4))
     assert [name for name, _ in rows] == [
-        *("made", "decisive pairs", "read", "asked", "cost", "no pair", "dropped", "redacted"),
+        *("made", "deciding pairs", "read", "asked", "cost", "no pair", "dropped", "redacted"),
         *("privacy check", "warnings"),
     ]
     told = dict(rows)
@@ -62,7 +63,7 @@ def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
         "     22  teachers preferred another action",
         "      9  self-repairs: a failed action, and what fixed it",
     ]
-    assert told["decisive pairs"] == "29 of them: a side edits, runs tests or finishes"
+    assert told["deciding pairs"] == "29 of them: a side edits, runs tests or finishes"
     assert told["read"] == "69 steps in 7 sessions of 5 files"
     assert told["asked"] == "222 questions to 4 teachers; 54 were not needed"
     assert told["cost"] == "$0.1275 of at most $1.0000"
@@ -107,7 +108,7 @@ def test_a_run_without_rows_says_what_to_change(summary: Summary, teachers: int,
 
 def test_the_next_command_depends_on_what_there_is() -> None:
     without = closing_lines(record_with(READ, NONE), Path("my work"))
-    assert without == ["next     tracemill estimate --preset open --max-usd 10 -w 'my work'"]
+    assert without == ["next     tracemill estimate --preset open --max-usd 10 -w 'my work'" + ASKS_NOBODY]
     asked = closing_lines(record_with(READ, NONE, 2), Path("w"))
     assert asked == ["next     tracemill status -w w"]
     labels = ReleaseOutcome("r/1", "1", 0, True, {}, {}, labels={"solved": 4})
@@ -138,7 +139,10 @@ def test_a_run_ends_in_few_lines_that_can_be_used(tracemill: Run, tmp_path: Path
     assert load.strip() == f"load_dataset({path!r}, 'dpo')"
     assert len(load_dataset(path, "dpo", split="train")) > 0
     assert Path(report.removeprefix("report   ")).is_file()
-    assert following == f"next     tracemill estimate --preset open --max-usd 10 -w {tmp_path / 'w'}"
+    assert (
+        following
+        == f"next     tracemill estimate --preset open --max-usd 10 -w {tmp_path / 'w'}" + ASKS_NOBODY
+    )
     quiet = tracemill(*flags, "-q")
     assert (quiet.stdout, quiet.stderr) == (f"{path}\n", "")
     verbose = tracemill(*flags, "-v").stdout

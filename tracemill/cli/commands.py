@@ -81,13 +81,18 @@ def program_name() -> str:
 
 
 def quiet_prefect() -> None:
-    """Turn Prefect's telemetry and logs off before it is imported, unless the user has set them."""
+    """Turn Prefect's telemetry and logs off before it is imported, unless the user has set them.
+
+    The server that a run starts logs what its client tries again, such as a locked database.
+    """
     keep_prefect_to_itself()
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_INTERNAL_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_TO_API_ENABLED", "false")
     os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "180")
-    for worker in ("EventsWorker", "APILogWorker"):  # outside that level; told at exit
-        logging.getLogger(worker).setLevel(logging.CRITICAL)
+    for worker in ("EventsWorker", "APILogWorker"):  # outside that level; they fail where a server is ending
+        logging.getLogger(worker).setLevel(logging.CRITICAL + 1)
 
 
 def require_prefect_home() -> None:

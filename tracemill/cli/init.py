@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tracemill.cli.commands import program_name
 from tracemill.cli.options import AcceptTerms, ClaudeCode, Codex, HubDataset, MaxUsd, OpenHands, Paths, SweGym
 from tracemill.records.errors import ConfigError
 
@@ -105,8 +106,8 @@ def init(
         typer.echo("terms of these teachers restrict training: a run needs accept_terms = true")
     if preset in ("open", "frontier"):
         typer.echo("next: export OPENROUTER_API_KEY=...")
-    typer.echo(f"next: tracemill doctor {config}")
-    typer.echo(f"then: tracemill run {config}")
+    typer.echo(f"next: {program_name()} doctor {config}")
+    typer.echo(f"then: {program_name()} run {config}")
 
 
 def _check_may_write(config: Path, asks: bool, yes: bool, force: bool) -> None:
@@ -115,8 +116,8 @@ def _check_may_write(config: Path, asks: bool, yes: bool, force: bool) -> None:
         raise ConfigError(
             "init asks questions, and there is no terminal",
             "answers as options",
-            "pass --yes with --claude-code PATH, --preset NAME, --max-usd USD, --hub OWNER/NAME, --workspace "
-            "DIR as needed",
+            "pass --yes with --claude-code, --codex, --openhands, --swe-gym or --path, and as needed with "
+            "--preset NAME, --max-usd USD, --hub OWNER/NAME, --workspace DIR",
         )
     if not config.exists() or force:
         return

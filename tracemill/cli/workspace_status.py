@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.panel import Panel
 from rich.text import Text
 
+from tracemill.cli.pair_output import pair_panel
 from tracemill.cli.report_output import print_figures
 from tracemill.data_cards.model.audit_sample import Precision, read_audit
 from tracemill.data_cards.model.find_release import find_release
@@ -22,10 +22,11 @@ from tracemill.flows.release.load_pairs import find_siblings, load_pairs
 from tracemill.flows.run_state.closing_table import print_closing
 from tracemill.flows.run_state.recent_runs import print_recent_runs, recent_runs
 from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE, last_run
+from tracemill.flows.run_state.stored_traces import StoredTraces
+from tracemill.records.identity import StepId
 from tracemill.records.label_source import LABEL_SOURCES
-from tracemill.records.message import render_turn
 from tracemill.records.pair import DPOPair
-from tracemill.records.printable import printable, printable_lines
+from tracemill.records.printable import printable
 from tracemill.records.storage.workspace import Workspace
 
 
@@ -66,8 +67,11 @@ def show_workspace(root: Path | None, count: int, source: str | None, nights: in
         console.print(Text(printable(f"release {name}: {', '.join(versions)}")))
     if figures is not None:
         print_figures(console, figures, precision)
+    traces = StoredTraces(work)
     for pair in spread_shown_pairs(pairs, count):
-        console.print(_panel(pair))
+        step_id = StepId.parse(pair.step_id)
+        trace = traces.get(step_id.trace_id)
+        console.print(pair_panel(pair, () if trace is None else tuple(trace.state(step_id).messages)))
 
 
 def _newest_figures(work: Workspace) -> tuple[ReportFigures | None, Precision | None]:
@@ -85,16 +89,3 @@ def spread_shown_pairs(pairs: list[DPOPair], count: int) -> list[DPOPair]:
         return []
     step = max(1, len(pairs) // count)
     return pairs[::step][:count]
-
-
-def _panel(pair: DPOPair) -> Panel:
-    text = Text()
-    text.append(f"{pair.label_source}: {printable(pair.evidence)}\n", style="italic")
-    for side, style in (("chosen", "green"), ("rejected", "red")):
-        shown: Any = render_turn(getattr(pair, side))
-        text.append(f"{side}\n", style=f"bold {style}")
-        text.append(f"{printable_lines(shown, 600)}{' ...' if len(shown) > 600 else ''}\n")
-    for vote in pair.votes:
-        mark = "+" if vote.agrees else "-" if vote.counted else "no vote"
-        text.append(printable(f"{mark} {vote.teacher} {vote.operation} {vote.reason}") + "\n", style="dim")
-    return Panel(text, title=Text(pair.step_id), title_align="left")
