@@ -9,6 +9,7 @@ from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.runtime.progress import show_step
 from tracemill.privacy.core.placeholder_keys import workspace_key
+from tracemill.privacy.publish_gate.clean_texts import CLEAN_TEXTS
 from tracemill.privacy.publish_gate.gate import PublishGate
 from tracemill.privacy.publish_gate.scan_paths import Scanner
 from tracemill.privacy.redaction.known_secrets import KNOWN_SECRETS, KnownSecrets
@@ -26,7 +27,9 @@ def make_gate(settings: RunSettings, work: Workspace) -> PublishGate:
     key = workspace_key(work.root / "redaction.key")
     secrets = KnownSecrets(work.root / KNOWN_SECRETS, key)
     return PublishGate(
-        scanner=Scanner(make_redactor(work, settings.privacy).known, key, os.environ, secrets),
+        scanner=Scanner(
+            make_redactor(work, settings.privacy).known, key, os.environ, secrets, work.root / CLEAN_TEXTS
+        ),
         rules_version=RULES_VERSION,
         record=work.root / ACCEPTED,
         accept=settings.release.allow_findings,

@@ -16,6 +16,7 @@ from tracemill.privacy.core.rule import Span
 from tracemill.privacy.core.secret_names import is_secret_name, secret_name_kind
 from tracemill.privacy.core.user_lists import UserList
 from tracemill.privacy.personal.known_identity import KnownValues
+from tracemill.privacy.publish_gate.clean_texts import CleanTexts
 from tracemill.privacy.publish_gate.decoded_texts import DecodedText, StoredText, TextPlace, open_decoded_text
 from tracemill.privacy.publish_gate.documents import SkippedFiles
 from tracemill.privacy.publish_gate.file_texts import read_file_texts, walk_text_files
@@ -86,15 +87,22 @@ class Scanner:
     redaction is judged too. With `secrets`, those of a workspace, a release is judged: nothing in it may be a
     secret of any session, and the strict rules apply.
 
+    `clean` is a file that keeps which texts our own rules found clean: those are not read by them again.
+
     `environ` says where kingfisher is (`TRACEMILL_KINGFISHER`, `PATH`) and where it may cache its compiled
     rules. Raises ConfigError where it names a missing kingfisher.
     """
 
     def __init__(
-        self, known: KnownValues, key: bytes, environ: Mapping[str, str], secrets: KnownSecrets | None = None
+        self,
+        known: KnownValues,
+        key: bytes,
+        environ: Mapping[str, str],
+        secrets: KnownSecrets | None = None,
+        clean: Path | None = None,
     ) -> None:
         self._known = replace(known, allow=UserList())  # what may be published is accepted finding by finding
-        self._key, self._environ, self._secrets = key, environ, secrets
+        self._key, self._environ, self._secrets, self._clean = key, environ, secrets, clean
         self._binary = find_kingfisher(environ)
 
     def require_second(self, required: bool) -> None:
@@ -111,7 +119,8 @@ class Scanner:
         second = kingfisher_version(self._binary) if self._binary else None
         with private_folder() as private:
             written = WrittenTexts(private / "texts") if self._binary else None
-            work = _Work(Detectors(self._known), written, self._secrets)
+            clean = CleanTexts(self._clean, self._key, self._known) if self._clean else None
+            work = _Work(Detectors(self._known), written, self._secrets, clean)
             base = path if path.is_dir() else path.parent
             for file in walk_text_files(path, work.skipped):
                 work.files += 1
@@ -121,6 +130,8 @@ class Scanner:
                 written.close()
                 matches = run_kingfisher(self._binary, written.folder, self._environ)
                 work.add_second(written, matches)
+            if clean is not None:
+                clean.save()
         return ScanResult(
             findings=tuple(work.findings(self._key)),
             second=second,
@@ -136,8 +147,14 @@ class Scanner:
 class _Work:
     """The state of one scan."""
 
-    def __init__(self, rules: Detectors, written: WrittenTexts | None, secrets: KnownSecrets | None) -> None:
-        self._secrets = secrets
+    def __init__(
+        self,
+        rules: Detectors,
+        written: WrittenTexts | None,
+        secrets: KnownSecrets | None,
+        clean: CleanTexts | None = None,
+    ) -> None:
+        self._secrets, self._clean = secrets, clean
         self.files = self.characters = 0
         self.skipped = SkippedFiles()
         self.times: Counter[bytes] = Counter()
@@ -166,7 +183,7 @@ class _Work:
                 self.characters += len(leaf.text)
                 if self._written is not None:
                     self._written.add(leaf, text.place, raw)
-            if spans := self._spans(leaf, spans_declared):
+            if spans := self._spans(leaf, mark, spans_declared):
                 hits = [_Hit(span, leaf.text[span.start : span.end], (OWN,)) for span in spans]
                 self._marked[mark] = _Marked(leaf, text.place, hits, [raw])
 
@@ -185,22 +202,32 @@ class _Work:
                     found.setdefault(leaf.text, []).extend(finding_value_spans(leaf.text, kind, value)[:1])
         return found
 
-    def _spans(self, leaf: DecodedText, declared: list[Span]) -> list[Span]:
+    def _spans(self, leaf: DecodedText, mark: bytes, declared: list[Span]) -> list[Span]:
         """Return the findings in a text, with those `declared` of it.
 
         An opened JSON text has only the declared ones, since its parts are judged too.
         """
         if leaf.opened:
             return resolve_redacted_spans(leaf.text, declared)
-        spans = scan_own_spans(self._rules, leaf.text, leaf.name)
+        spans = self._by_rules(leaf, mark)
         if declared:
             spans = resolve_redacted_spans(leaf.text, [*spans, *declared])
         if self._secrets is None:
             return spans
         known = self._secrets.find([leaf.text]).items()
         found = [span for value, kind in known for span in finding_value_spans(leaf.text, kind, value)]
-        strict = (*find_strictly(leaf.text), *find_named(leaf.text, leaf.name, find_personal_strictly))
-        return resolve_redacted_spans(leaf.text, [*spans, *found, *strict])
+        return resolve_redacted_spans(leaf.text, [*spans, *found])
+
+    def _by_rules(self, leaf: DecodedText, mark: bytes) -> list[Span]:
+        """Return what the rules find; with a workspace's secrets the strict ones too."""
+        if self._clean is not None and self._clean.holds(mark):
+            return []
+        spans = scan_own_spans(self._rules, leaf.text, leaf.name)
+        if self._secrets is not None:
+            spans += [*find_strictly(leaf.text), *find_named(leaf.text, leaf.name, find_personal_strictly)]
+        if self._clean is not None and not spans:
+            self._clean.add(mark)
+        return spans
 
     def add_second(self, written: WrittenTexts, matches: list[KingfisherMatch]) -> None:
         """Add kingfisher's findings, joined to ours where they are the same; opened texts come last."""

@@ -1,0 +1,62 @@
+"""Remember texts in which our own rules found nothing, so that a later version is scanned where it is new.
+
+The file holds no text: 16 bytes each, hashed under the workspace's key. It counts for one state of the rules
+and of the values that are searched for; with another it begins anew.
+"""
+
+import functools
+import hashlib
+import json
+from pathlib import Path
+
+import tracemill.privacy
+from tracemill.privacy.personal.known_identity import KnownValues
+from tracemill.records.storage.atomic_files import write_atomically
+
+CLEAN_TEXTS = "clean_texts.keyed"
+"""The name of the file in a workspace."""
+_SIZE = 16
+
+
+class CleanTexts:
+    """Digests of clean texts, in a file; `known` are the values that are searched for beside the rules."""
+
+    def __init__(self, path: Path, key: bytes, known: KnownValues) -> None:
+        self._path, self._key = path, key
+        patterns = [(each.pattern, each.flags) for each in known.redact.patterns]
+        values = (known.secrets, known.names, known.hosts, known.homes, known.redact.values, patterns)
+        self._state = self._hash(json.dumps([_source_digest(), *values]).encode())
+        data = path.read_bytes() if path.is_file() else b""
+        known = data[_SIZE:] if data[:_SIZE] == self._state else b""
+        self._known = {known[at : at + _SIZE] for at in range(0, len(known), _SIZE)}
+        self._seen = set[bytes]()
+
+    def holds(self, mark: bytes) -> bool:
+        """Return whether a text was clean before; it stays in the file."""
+        digest = self._hash(mark)
+        if digest not in self._known:
+            return False
+        self._seen.add(digest)
+        return True
+
+    def add(self, mark: bytes) -> None:
+        """Add a clean text."""
+        self._seen.add(self._hash(mark))
+
+    def save(self) -> None:
+        """Write the texts that were held or added; others are of no file any more."""
+        with write_atomically(self._path, private=True) as pending:
+            pending.write_bytes(b"".join([self._state, *sorted(self._seen)]))
+
+    def _hash(self, data: bytes) -> bytes:
+        return hashlib.blake2b(data, key=self._key[:64], digest_size=_SIZE).digest()
+
+
+@functools.cache
+def _source_digest() -> str:
+    """Return a digest of the source of all rules."""
+    digest = hashlib.blake2b(digest_size=_SIZE)
+    [folder] = map(Path, tracemill.privacy.__path__)
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

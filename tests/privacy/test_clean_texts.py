@@ -1,0 +1,100 @@
+"""Texts that were clean are not read by our rules again, and what is new in a release still is."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemill.privacy.core.user_lists import UserList
+from tracemill.privacy.personal.known_identity import KnownValues, make_known
+from tracemill.privacy.publish_gate import clean_texts, scan_paths
+from tracemill.privacy.publish_gate.clean_texts import CleanTexts
+from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanResult
+from tracemill.privacy.redaction.known_secrets import KnownSecrets
+
+KEY = b"k" * 32
+SECRET = "ghp_" + "Ab1" * 12
+WORD = "Zq7-Lm4x-Tr9v-Wk2p"
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Texts that the rules were asked about, in order."""
+    seen: list[str] = []
+    whole = scan_paths.scan_own_spans
+
+    def look(rules: Any, text: str, name: str) -> Any:
+        seen.append(text)
+        return whole(rules, text, name)
+
+    monkeypatch.setattr(scan_paths, "scan_own_spans", look)
+    return seen
+
+
+def scan(folder: Path, known: KnownValues | None = None) -> ScanResult:
+    secrets = KnownSecrets(folder / "known", KEY)
+    environ = {"TRACEMILL_KINGFISHER": "none"}
+    scanner = Scanner(known or make_known([]), KEY, environ, secrets, folder / "clean")
+    return scanner.scan(folder / "rows")
+
+
+def rows(folder: Path, *texts: str) -> None:
+    (folder / "rows").mkdir(exist_ok=True)
+    lines = (json.dumps({"text": text}) for text in texts)
+    (folder / "rows" / "rows.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
+def test_a_second_scan_reads_what_is_new_and_finds_what_is_in_it(tmp_path: Path, read: list[str]) -> None:
+    texts = [f"step {number} edits the file" for number in range(20)]
+    rows(tmp_path, *texts)
+    assert scan(tmp_path).findings == ()
+    assert set(texts) <= set(read)
+    read.clear()
+    assert scan(tmp_path).texts > 20
+    assert not set(texts) & set(read)
+    read.clear()
+    rows(tmp_path, *texts, f"token {SECRET}")
+    [found] = scan(tmp_path).findings
+    assert found.rule == "GITHUB_TOKEN"
+    assert [text for text in read if text in (*texts, f"token {SECRET}")] == [f"token {SECRET}"]
+    read.clear()
+    assert len(scan(tmp_path).findings) == 1  # a text with a finding is read again, and found again
+    assert f"token {SECRET}" in read
+
+
+def test_a_secret_that_becomes_known_is_found_in_a_text_that_was_clean(tmp_path: Path) -> None:
+    rows(tmp_path, f"he wrote {WORD} there")
+    assert scan(tmp_path).findings == ()
+    KnownSecrets(tmp_path / "known", KEY).add({WORD: "SECRET"})
+    assert [found.rule for found in scan(tmp_path).findings] == ["SECRET"]
+
+
+def test_other_values_to_search_for_and_other_rules_begin_anew(
+    tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows(tmp_path, "the host is mimosa")
+    assert scan(tmp_path).findings == ()
+    for known in (make_known([], hosts=["mimosa"]), replace(make_known([]), redact=UserList(("mimosa",)))):
+        assert len(scan(tmp_path, known).findings) == 1
+    scan(tmp_path)
+    read.clear()
+    scan(tmp_path)
+    assert "the host is mimosa" not in read
+    monkeypatch.setattr(clean_texts, "_source_digest", lambda: "of later rules")
+    scan(tmp_path)
+    assert "the host is mimosa" in read
+
+
+def test_the_file_forgets_what_no_file_holds_and_is_the_owners_alone(tmp_path: Path) -> None:
+    rows(tmp_path, *(f"row {number}" for number in range(50)))
+    scan(tmp_path)
+    size = (tmp_path / "clean").stat().st_size
+    rows(tmp_path, "row 1")
+    scan(tmp_path)
+    assert (tmp_path / "clean").stat().st_size < size - 49 * 16 + 16
+    assert (tmp_path / "clean").stat().st_mode & 0o777 == 0o600
+    assert b"row" not in (tmp_path / "clean").read_bytes()
+    (tmp_path / "clean").write_bytes(b"damaged")
+    assert not CleanTexts(tmp_path / "clean", KEY, make_known([])).holds(b"x")
