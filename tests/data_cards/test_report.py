@@ -340,6 +340,17 @@ def test_calls_of_both_sides_are_keys_and_texts(tmp_path: Path) -> None:
     assert (row["agreement"], row["decides"], row["trace"]) == ("2 of 2 votes", 1, "claude_code-1")
 
 
+def test_a_page_without_its_script_shows_the_first_pairs(tmp_path: Path) -> None:
+    call = ToolCall("1", "Edit", json.dumps({"path": "a.py", "text": "<b>bold</b>\nx = 1"}))
+    pairs = [kept(number, f"side {number}") for number in range(1, 9)]
+    pairs[0] = kept(0, chosen=(Message("assistant", "I edit.", (call,)),))
+    page = (released(tmp_path, pairs) / REPORT_PAGE).read_text()
+    [plain] = re.findall("<noscript>(.*?)</noscript>", page, re.DOTALL)
+    assert plain.count("<article") == 5
+    assert "Edit\npath: a.py\ntext: &lt;b&gt;bold&lt;/b&gt;\nx = 1" in plain
+    assert [number for number in range(1, 9) if f"side {number}" in plain] == [2, 3, 4, 5]
+
+
 def test_packed_json_is_read_back_whole_or_not_at_all() -> None:
     value = {"text": "<a> " * 1000, "rows": [1, None, "שלום"]}
     packed = pack_json(value)
