@@ -27,8 +27,8 @@ class CleanTexts:
         values = (known.secrets, known.names, known.hosts, known.homes, known.redact.values, patterns)
         self._state = self._hash(json.dumps([_source_digest(), *values]).encode())
         data = path.read_bytes() if path.is_file() else b""
-        known = data[_SIZE:] if data[:_SIZE] == self._state else b""
-        self._known = {known[at : at + _SIZE] for at in range(0, len(known), _SIZE)}
+        held = data[_SIZE:] if data[:_SIZE] == self._state else b""
+        self._known = {held[at : at + _SIZE] for at in range(0, len(held), _SIZE)}
         self._seen = set[bytes]()
 
     def holds(self, mark: bytes) -> bool:

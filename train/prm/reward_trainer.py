@@ -51,7 +51,8 @@ class StepRewardTrainer(RewardTrainer):
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """Return TRL's loss plus that of each side alone."""
-        ranked, outputs = super().compute_loss(model, inputs, True, num_items_in_batch)
+        found: Any = super().compute_loss(model, inputs, True, num_items_in_batch)
+        ranked, outputs = found
         chosen, rejected = outputs.logits.squeeze(-1).float().chunk(2)
         loss = ranked - (logsigmoid(chosen) + logsigmoid(-rejected)).mean()
         return (loss, outputs) if return_outputs else loss

@@ -35,7 +35,8 @@ class CachedReference:
         super().__init__(*args, **kwargs)
 
     def _precompute_ref_logps(self, dataset: Dataset, name: str, batch_size: int) -> Dataset:
-        keys = [self._key(row) for row in dataset.select_columns(list(_TOKENS))]
+        tokens: Any = dataset.select_columns(list(_TOKENS))
+        keys = [self._key(row) for row in tokens]
         known = _read(self._reference_cache)
         missing = [number for number, key in enumerate(keys) if key not in known]
         if missing:
