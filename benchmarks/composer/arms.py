@@ -35,7 +35,6 @@ from tracemill.train.start_child import run_training
 from tracemill.train.training_job import TrainingJob, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 
-TEACHER_ERRORS = (0.05, 0.12, 0.25)
 USD_A_MILLION = (0.5, 2.0)
 """Price of a million tokens of a teacher's prompt, and of its answer."""
 CHARACTERS_A_TOKEN = 4
@@ -52,21 +51,22 @@ class Labels:
     usd: float
 
 
-def make_labels(folder: Path, asked: int, errors: float, seed: int) -> Labels:
-    """Ask three scripted teachers at failed actions of the student; two of them make a label."""
+def make_labels(folder: Path, config: Mapping[str, Any], seed: int) -> Labels:
+    """Ask scripted teachers at failed actions of the student; so many equal votes make a label."""
+    errors = config["warm_errors"]
     rng, rows, pairs, usd = random.Random(f"labels {seed}"), list[dict[str, Any]](), list[DPOPair](), 0.0
-    while len(pairs) < asked:
+    while len(pairs) < config["asked"]:
         name = given.random_name(rng)
         failed = given.expression(name, rng, errors)
         if failed == given.expression(name):
             continue
-        answers = [given.expression(name, rng, odds) for odds in TEACHER_ERRORS]
+        answers = [given.expression(name, rng, odds) for odds in config["teacher_errors"]]
         text, number = given.text_of(name), len(pairs)
         sizes = [(len(text), len(given.command_of(answer))) for answer in answers]
         prices = [part / 1e6 / CHARACTERS_A_TOKEN for part in USD_A_MILLION]
         usd += sum(prices[0] * read + prices[1] * wrote for read, wrote in sizes)
         agreed, votes = Counter(answers).most_common(1)[0]
-        if votes < 2 or agreed == failed:
+        if votes < config["votes"] or agreed == failed:
             continue
         prompt = [{"role": "user", "content": text}]
         rows.append(
@@ -187,7 +187,7 @@ def run_seed(config: Mapping[str, Any], seed: int, out: Path) -> list[dict[str, 
         name = arm["name"].replace(" ", "")
         place = folder / f"{name}.json"
         if not place.exists():
-            labels = make_labels(folder / name, config["asked"], config["warm_errors"], seed)
+            labels = make_labels(folder / name, config, seed)
             if start is None:
                 start = examiner.success(folder / "student", config["samples"], seed)
             result = {"seed": seed, "start": start, **_run_arm(config, arm, seed, folder, labels, examiner)}

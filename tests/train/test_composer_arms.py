@@ -4,12 +4,35 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import orchard
 import pytest
 
+from tracemill.train.training_settings import TrainingSettings
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "configs" / "train").rglob("*.toml")), ids=lambda path: path.stem
+)
+def test_every_configuration_of_arms_is_one_of_the_method(path: Path) -> None:
+    config = tomllib.loads(path.read_text())
+    assert 1 <= config["votes"] <= len(config["teacher_errors"])
+    weights = set()
+    for arm in config["arms"]:
+        weights.add((arm["alpha_sdpo"], arm["beta_replay"]))
+        composer = {**config["training"]["composer"], "tasks": "tasks"}
+        composer |= {key: arm[key] for key in ("alpha_sdpo", "beta_replay")}
+        given = {**config["training"], "model": "m", "method": "composer", "composer": composer}
+        settings = TrainingSettings.model_validate(given)
+        assert settings.composer is not None
+        assert len(settings.composer.channels_off()) == sum(not arm[key] for key in composer if key in arm)
+    assert len(weights) == 4
+    base = tomllib.loads((ROOT / "configs" / "train" / "arms.toml").read_text())
+    assert path.stem == "arms" or config != base
 
 
 @pytest.mark.slow
