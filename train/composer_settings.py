@@ -1,11 +1,22 @@
 """The `[training.composer]` table: what GRPO is rewarded for, and the two channels beside it."""
 
+from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 HINT_COLUMNS = ("step_id", "prompt", "hinted_prompt", "completion", "tools")
+
+
+def _digest(place: Path) -> str:
+    digest = blake2b(digest_size=8)
+    for path in sorted(each for each in (place, *place.rglob("*")) if each.is_file()):
+        digest.update(path.relative_to(place).as_posix().encode() + b"\0")
+        with path.open("rb") as file:
+            while part := file.read(1 << 20):
+                digest.update(part)
+    return digest.hexdigest()
 
 
 class ComposerSettings(BaseModel):
@@ -69,6 +80,11 @@ class ComposerSettings(BaseModel):
         if self.hints is not None and not self.alpha_sdpo:
             raise ValueError("hints are given and alpha_sdpo is 0; set it, or leave hints out")
         return self
+
+    def file_digests(self) -> dict[str, str]:
+        """Return a digest of what each file or folder holds now; none of one that is not there."""
+        places = {"tasks": self.tasks, "prompts": self.prompts, "hints": self.hints, "prm": self.prm}
+        return {name: _digest(place) for name, place in places.items() if place and place.exists()}
 
     def channels_off(self) -> dict[str, str]:
         """Return the channels that are off, with the reason."""

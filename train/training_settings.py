@@ -179,7 +179,7 @@ class TrainingSettings(_Model):
         return self
 
     def fingerprint(self) -> str:
-        """Return a digest, 8 hex digits, of the settings that change the checkpoint."""
+        """Return a digest, 8 hex digits, of the settings and files that change the checkpoint."""
         excluded = {"output", "launcher", "environment", "after_release", "simulated", "save_steps"}
         excluded |= {"hub", "compare", "tensorboard"}
         if self.launcher != "command":  # whose options name another trainer
@@ -196,6 +196,8 @@ class TrainingSettings(_Model):
             key for key in _OUTSIDE_FINGERPRINT_BY_DEFAULT if getattr(self, key) == fields[key].default
         }
         settings = self.model_dump(mode="json", exclude=excluded)
+        if self.composer is not None:
+            settings["composer"]["files"] = self.composer.file_digests()
         if self.lora is not None and self.lora.quantize == "none":
             del settings["lora"]["quantize"]
         return digest("training", canonical_json(settings), size=4)

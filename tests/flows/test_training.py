@@ -146,7 +146,8 @@ def test_a_release_without_the_rows_of_a_method_names_what_it_can_train(
         (
             "sft",
             ("dpo", "hints"),
-            "`sft`, which method 'sft' reads; expected a method that it has rows for (dpo, simpo, composer)",
+            "`sft`, which method 'sft' reads; expected a method that it has rows for "
+            "(dpo, simpo, prm, composer)",
         ),
         ("kto", ("hints",), "`kto`, which method 'kto' reads; expected a release with rows to train on"),
     ):

@@ -144,6 +144,27 @@ def test_options_at_their_defaults_make_no_other_checkpoint() -> None:
     assert len({print_of(), *(print_of(**given) for given in changed)}) == 1 + len(changed)
 
 
+def test_what_the_files_of_composer_hold_is_part_of_what_a_training_is(tmp_path: Path) -> None:
+    prompts, tasks = tmp_path / "prompts.jsonl", tmp_path / "tasks"
+    tasks.mkdir()
+
+    def print_of(**composer: Any) -> str:
+        given = {"model": "a/b", "method": "composer", "composer": {"alpha_sdpo": 0, **composer}}
+        return TrainingSettings.model_validate(given).fingerprint()
+
+    asked = {"prompts": prompts, "reward": "a:b"}
+    prompts.write_text("one")
+    seen = [print_of(**asked)]
+    assert print_of(**asked) == seen[0]
+    prompts.write_text("two")
+    seen.append(print_of(**asked))
+    (tasks / "task.toml").write_text("x = 1")
+    seen.append(print_of(tasks=tasks))
+    (tasks / "task.toml").rename(tasks / "other.toml")
+    seen.append(print_of(tasks=tasks))
+    assert len(set(seen)) == 4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ddp", "fsdp2", "deepspeed_zero3"])
 def test_accelerate_reads_its_configurations(name: str) -> None:
