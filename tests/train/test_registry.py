@@ -161,7 +161,8 @@ def test_what_a_method_cannot_have_is_one_line(packages: Path, tmp_path: Path) -
 def test_a_method_that_nobody_gives_names_those_there_are(packages: Path, tmp_path: Path) -> None:
     said = refusal_with(packages, "train", _config(tmp_path, "method = 'orpo'"))
     assert (
-        "training.method: there is no training method 'orpo'; expected sft, dpo, simpo, kto, prm, composer, ipo "
+        "training.method: there is no training method 'orpo'; "
+        "expected sft, dpo, simpo, kto, prm, composer, ipo "
         "(found 'orpo')" in said
     )
     said = refusal_with(packages, "train", _config(tmp_path, "launcher = 'cluster'"))
