@@ -84,7 +84,8 @@ class Workspace:
                     f"{root} holds other files", "an empty or new folder", "choose another with --workspace"
                 )
             create_marker(marker, text)
-            (root / ".gitignore").write_text("*\n", encoding="utf-8")  # sessions, and what they gave
+            if working_copy_at(root) is None:  # which lies in a cache
+                (root / ".gitignore").write_text("*\n", encoding="utf-8")
         work = cls(root, text)
         if writes and not work.is_writable():
             raise WorkspaceError(f"{root} cannot be written", "a folder with write permission")

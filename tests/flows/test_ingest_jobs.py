@@ -199,7 +199,7 @@ def test_a_second_press_ends_what_is_at_work(
     _, said = running.communicate(timeout=20)
     assert (running.returncode, said.count("tracemill: interrupted")) == (130, 1)
     assert not any(map(_lives, pids))
-    assert sorted(path.name for path in (tmp_path / "w").glob(".*")) == [".run-lock"]
+    assert sorted(path.name for path in (tmp_path / "w").glob(".*")) == [".gitignore", ".run-lock"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

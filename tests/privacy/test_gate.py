@@ -80,7 +80,7 @@ def test_a_planted_key_refuses_the_release_and_is_never_told(tmp_path: Path, env
     with pytest.raises(PrivacyError) as caught:
         release(pairs, tmp_path, gate(tmp_path, environ))
     first, *lines = str(caught.value).splitlines()
-    assert first.startswith("the release is refused: 1 private value in 8 places; expected none")
+    assert first.startswith("the release is refused: 1 private value in 9 places; expected none")
     fingerprint = fingerprint_finding(KEY, "GITHUB_TOKEN", planted)
     assert lines[0] == (
         f"  {fingerprint}  {TABLE} row 2 chosen[0].tool_calls[0].function.arguments.command (7 places): "
