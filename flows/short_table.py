@@ -59,7 +59,8 @@ def short_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("dropped", count_lines(release.dropped, _MOST_REASONS) if release else ""),
         ("redacted", _first_lines(full["redacted"])),
         ("privacy check", release.gate if release else ""),
-        ("warnings", _counted(summary.flags + summary.skipped + summary.unread + summary.unknown)),
+        ("warnings", _warnings(summary.flags)),
+        ("not read", _not_read(summary)),
         *needed.items(),
     ]
     return [(name, text) for name, text in rows if text]
@@ -127,8 +128,15 @@ def _no_pair(summary: Summary) -> str:
     return count_lines(dict(reasons), _MOST_REASONS)
 
 
-def _counted(flags: Counter[str]) -> str:
+def _warnings(flags: Counter[str]) -> str:
     return f"{flags.total():,} on the files that were read (-v lists them)" if flags else ""
+
+
+def _not_read(summary: Summary) -> str:
+    records = summary.skipped.total() + summary.unknown.total()
+    files = summary.unread.total()
+    parts = [f"{count:,} {name}" for count, name in ((files, "files"), (records, "records")) if count]
+    return f"{' and '.join(parts)} (-v says why)" if parts else ""
 
 
 def _first_lines(text: str) -> str:

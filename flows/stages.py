@@ -101,7 +101,7 @@ def whole_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
 def release_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
     """Go over the whole workspace as one shard, with a progress meter."""
     with progress_meter(context.settings.cap_usd() if context.asks else None) as meter:
-        meter.begin("normalise and release", 1, context.so_far.summary.spent_usd)
+        meter.begin("normalise and release", 0, context.so_far.summary.spent_usd)
         yield Pass(context, (context.work.root,))
 
 

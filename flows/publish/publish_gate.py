@@ -42,10 +42,14 @@ def judge_with_workspace_gate(gate: PublishGate, said: list[str]) -> Callable[[P
 
     def judge(folder: Path) -> GateEntry:
         show_step("check for private text")
-        passed = gate.judge(folder)
+        passed = gate.judge(folder, _show_texts)
         said[:] = passed.lines()
         return GateEntry(
             statement=passed.statement, opinions=passed.opinions, accepted=passed.accepted, texts=passed.texts
         )
 
     return judge
+
+
+def _show_texts(texts: int) -> None:
+    show_step(f"check for private text, {texts:,} texts")

@@ -31,12 +31,13 @@ class ProgressMeter:
         self.note = ""
         self._clock = clock
         self._paid_usd, self._paid = 0.0, 0
+        self._written = ""
         self._waits: dict[str, tuple[str, float]] = {}
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
     def begin(self, stage: str, total: int, spent_usd: float = 0.0) -> None:
-        """Begin a stage of `total` units of work; `spent_usd` was paid before it."""
+        """Begin a stage of `total` units of work, 0 where it is unknown; `spent_usd` was paid before it."""
         self.stage, self.total, self.done, self.spent_usd = stage, total, 0, spent_usd or self.spent_usd
         self._paid_usd, self._paid = 0.0, 0
         self._waits.clear()
@@ -75,8 +76,20 @@ class ProgressMeter:
         self._waits[teacher] = (why, self._clock() + seconds)
 
     def line(self) -> str:
-        """Write `questions 120/400 $0.12 of $10.00, about $0.40 at this rate; waiting: ...`."""
-        return f"{self.stage} {self.done:,}/{self.total:,} {self.status()}".rstrip()
+        """Write `questions 120/400 $0.12 of $10.00, about $0.40 at this rate; waiting: ...`.
+
+        A stage without a total has no count.
+        """
+        count = f" {self.done:,}/{self.total:,}" if self.total else ""
+        return f"{self.stage}{count} {self.status()}".rstrip()
+
+    def new_line(self) -> str:
+        """Return the line where it differs from the one that was returned last, "" otherwise."""
+        line = self.line()
+        if line == self._written:
+            return ""
+        self._written = line
+        return line
 
     def status(self) -> str:
         """Money, who is waited for, and a note."""
@@ -107,7 +120,9 @@ class ProgressMeter:
 
     def _show(self) -> None:
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self.done, total=self.total, description=self.stage)
+            self._bar.update(
+                self._task, completed=self.done, total=self.total or None, description=self.stage
+            )
 
     @contextmanager
     def live(self) -> Iterator[None]:
@@ -177,7 +192,7 @@ def observe_progress(observer: Callable[[ProgressMeter], None]) -> Iterator[None
 def progress_meter(cap_usd: float | None, every_s: float = QUIET_S) -> Iterator[ProgressMeter]:
     """Show a meter on stderr while the block runs.
 
-    It is live where that is a terminal, elsewhere a line every `every_s` seconds.
+    It is live where that is a terminal, elsewhere a line every `every_s` seconds, where it has changed.
     """
     made = ProgressMeter(cap_usd)
     with ExitStack() as shown:
@@ -191,7 +206,8 @@ def progress_meter(cap_usd: float | None, every_s: float = QUIET_S) -> Iterator[
 
 
 def _write_line(meter: ProgressMeter) -> None:
-    sys.stderr.write(f"{meter.line()}\n")
+    if line := meter.new_line():
+        sys.stderr.write(f"{line}\n")
 
 
 def _bar(status: Callable[[], str]) -> "Progress":

@@ -1,6 +1,6 @@
 """The publish gate: judge a release, decoded as readers see it, before it is published."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,13 +61,15 @@ class PublishGate:
         self.scanner.require_second(self.require_second)
         read_accepted(self.record)
 
-    def judge(self, folder: Path) -> PassedRelease:
+    def judge(self, folder: Path, on_texts: Callable[[int], None] | None = None) -> PassedRelease:
         """Judge a release folder, and return what was judged.
+
+        `on_texts` gets how many texts were judged so far.
 
         Raises PrivacyError for a finding that is not allowed, and where something cannot be read.
         """
         self.check()
-        verdict = self.scanner.scan(folder)
+        verdict = self.scanner.scan(folder, on_texts)
         known = {*self.accept, *read_accepted(self.record)}
         accepted = [found for found in verdict.findings if found.fingerprint in known]
         record_accepted(self.record, accepted)

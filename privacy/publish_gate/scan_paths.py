@@ -7,7 +7,7 @@ in every row.
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -109,8 +109,10 @@ class Scanner:
         """Raise PrivacyError where kingfisher is `required` and absent or does not work."""
         require_kingfisher(self._environ, required)
 
-    def scan(self, path: Path) -> ScanResult:
+    def scan(self, path: Path, on_texts: Callable[[int], None] | None = None) -> ScanResult:
         """Judge every text of a file or folder with both scanners.
+
+        `on_texts` gets how many texts our own rules have judged, every hundred of them.
 
         Raises SourceError where the path does not exist or is no file, folder or pipe, PrivacyError where
         kingfisher fails.
@@ -126,6 +128,8 @@ class Scanner:
                 work.files += 1
                 for text in read_file_texts(file, str(file.relative_to(base)), work.skipped):
                     work.take(text)
+                    if on_texts is not None and len(work.times) % 100 == 0:
+                        on_texts(len(work.times))
             if self._binary and written is not None:
                 written.close()
                 matches = run_kingfisher(self._binary, written.folder, self._environ)

@@ -28,8 +28,18 @@ def test_it_counts_questions_and_projects_what_the_rest_will_cost() -> None:
     for _ in range(260):
         meter.replied("a/b", 0.0, True)
     assert meter.line() == "questions 300/300 $0.1200 of $10.00"
-    meter.begin("normalise and release", 1)
-    assert meter.line() == "normalise and release 0/1 $0.1200 of $10.00"
+    meter.begin("normalise and release", 0)
+    assert meter.line() == "normalise and release $0.1200 of $10.00"
+
+
+def test_a_line_is_written_again_only_where_it_has_changed() -> None:
+    meter = ProgressMeter()
+    meter.begin("ingest", 3)
+    assert [meter.new_line(), meter.new_line()] == ["ingest 0/3", ""]
+    meter.advance()
+    assert [meter.new_line(), meter.new_line()] == ["ingest 1/3", ""]
+    meter.name_step("normalise")
+    assert meter.new_line() == "normalise 1/3"
 
 
 def test_without_money_it_says_how_far_alone() -> None:

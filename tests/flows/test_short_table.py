@@ -45,6 +45,9 @@ def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
         verdicts=Counter({"pair": 22, "agrees_with_student": 33, "dead_zone": 8}),
         hindsight_skips=Counter({"x": 8, "y": 4}),
         flags=Counter({"rewind": 5}),
+        skipped=Counter({"record without type": 9}),
+        unknown=Counter({"new kind": 1_000}),
+        unread=Counter({"empty file": 2}),
         redactions=Counter({f"KIND_{number}": 9 - number for number in range(6)}),
     )
     kept = {"teachers: edit over edit": 20, "teachers: read over list": 2, "hindsight: read over edit": 9}
@@ -55,7 +58,7 @@ def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
     rows = short_rows(record_with(summary, release, teachers=4))
     assert [name for name, _ in rows] == [
         *("made", "deciding pairs", "read", "asked", "cost", "no pair", "dropped", "redacted"),
-        *("privacy check", "warnings"),
+        *("privacy check", "warnings", "not read"),
     ]
     told = dict(rows)
     assert told["made"].splitlines() == [
@@ -74,6 +77,7 @@ def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
     ]
     assert told["redacted"].splitlines()[-1] == "2 more kinds (-v lists them)"
     assert told["warnings"] == "5 on the files that were read (-v lists them)"
+    assert told["not read"] == "2 files and 1,009 records (-v says why)"
 
 
 EVERYTHING_LEFT_OUT = Summary(left_out=Counter({"not selected: too early": 3}))
@@ -119,9 +123,9 @@ def test_the_next_command_depends_on_what_there_is() -> None:
 
 def test_steps_of_a_stage_are_named_while_it_goes_on() -> None:
     with progress_meter(None) as meter:
-        meter.begin("normalise and release", 1)
+        meter.begin("normalise and release", 0)
         show_step("check for private text")
-        assert meter.line() == "check for private text 0/1"
+        assert meter.line() == "check for private text"
     show_step("nobody is shown this")
     assert meter.stage == "check for private text"
 
@@ -131,7 +135,7 @@ def test_a_run_ends_in_few_lines_that_can_be_used(tracemill: Run, tmp_path: Path
     flags = ("run", "--claude-code", SESSIONS, "--min-age", 0, "-w", tmp_path / "w")
     done = tracemill(*flags)
     assert done.returncode == 0
-    assert all(re.fullmatch(r"[a-z ]+ \d+/\d+", line) for line in done.stderr.splitlines())
+    assert all(re.fullmatch(r"[a-z ]+( \d+/\d+|, \d+ texts)?", line) for line in done.stderr.splitlines())
     table, _, below = done.stdout.partition("\ndataset  ")
     assert len(table.splitlines()) <= MOST_LINES
     assert not re.search(r"[^\n -~]| $", done.stdout, re.MULTILINE)
@@ -145,11 +149,18 @@ def test_a_run_ends_in_few_lines_that_can_be_used(tracemill: Run, tmp_path: Path
     )
     quiet = tracemill(*flags, "-q")
     assert (quiet.stdout, quiet.stderr) == (f"{path}\n", "")
+    work = ("--workspace", tmp_path / "w")
+    said = {("ingest", SESSIONS, "--min-age", 0): "", ("label",): "", ("release", "write"): f"{path}\n"}
+    for stage, prints in said.items():
+        silent = tracemill(*stage, *work, "-q")
+        assert (silent.returncode, silent.stdout, silent.stderr) == (0, prints, ""), stage
     verbose = tracemill(*flags, "-v").stdout
     assert "nothing new" not in verbose
     for name in ("skipped records", "self-repairs not used", "pairs made"):
         assert f"  {name} " in verbose
         assert f"  {name} " not in done.stdout
+    asked = tracemill("replay", "--preset", "simulated", "--max-usd", 1, *work, "-q")
+    assert (asked.returncode, asked.stdout, asked.stderr) == (0, "", "")
 
 
 def test_a_home_that_prefect_cannot_use_is_one_line(tracemill: Run, tmp_path: Path) -> None:

@@ -276,3 +276,12 @@ def test_changes_are_told_with_stars_and_nothing_is_written(tmp_path: Path) -> N
     assert token() in repr(preview_changes_with_values(path, "s.jsonl", KNOWN, KEY, SkippedFiles()))
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_scan_says_how_many_texts_it_has_judged(tmp_path: Path) -> None:
+    lines = [json.dumps({"text": f"line {number}"}) for number in range(250)]
+    (tmp_path / "rows.jsonl").write_text("\n".join([*lines, lines[0]]))
+    judged: list[int] = []
+    result = Scanner(KNOWN, KEY, {"TRACEMILL_KINGFISHER": "none"}).scan(tmp_path, judged.append)
+    assert judged == [100, 200]
+    assert 250 <= result.texts < 300

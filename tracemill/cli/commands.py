@@ -45,10 +45,13 @@ AT_CAP_CODE = 4
 """Exit code of a command whose run had spent its cap before."""
 
 
-def say(rows: list[tuple[str, str]], title: str, record: dict[str, Any], as_json: bool) -> None:
-    """Print rows under a title, or the record as JSON."""
+def say(
+    rows: list[tuple[str, str]], title: str, record: dict[str, Any], as_json: bool, quiet: bool = False
+) -> None:
+    """Print rows under a title, or the record as JSON; nothing but that where it is `quiet`."""
     if as_json:
         sys.stdout.write(json.dumps(record) + "\n")
+    if as_json or quiet:
         return
     from rich.console import Console
 
@@ -62,14 +65,18 @@ def say_run(record: dict[str, Any], settings: "RunSettings", as_json: bool, verb
     With `-q` that is the path of the release alone, with `-v` the table has every figure.
     """
     if verbosity == "quiet" and not as_json:
-        if (release := record["release"]) and release["path"] is not None:
-            sys.stdout.write(f"{release['path']}\n")
+        _say_path(record["release"] and record["release"]["path"])
         return
     rows = record_rows(record) if verbosity == "verbose" else short_rows(record)
     say(rows, f"tracemill run {record['run_id']}", record, as_json)
     if not as_json:
         lines = closing_lines(record, settings.workspace, program_name())
         sys.stdout.write("".join(f"{printable(line)}\n" for line in lines))
+
+
+def _say_path(path: str | None) -> None:
+    if path is not None:
+        sys.stdout.write(f"{path}\n")
 
 
 def program_name() -> str:
@@ -173,8 +180,10 @@ def warn_of_training(found: dict[str, Any]) -> None:
         sys.stderr.write(f"tracemill: {line}\n")
 
 
-def ingest_command(order: "IngestOrder", as_json: bool) -> None:
+def ingest_command(order: "IngestOrder", as_json: bool, quiet: bool = False) -> None:
     """Run `tracemill ingest`."""
+    if quiet:
+        hide_progress()
     from tracemill.flows.ingest.ingest_run import IN_FILES, ingest_everything
 
     record = ingest_everything(order)
@@ -187,7 +196,7 @@ def ingest_command(order: "IngestOrder", as_json: bool) -> None:
     rows = [(_INGEST_ROWS.get(key, key.replace("_", " ")), _plain(value)) for key, value in totals.items()]
     looked_at = [item for item in record["unread_files"] if item["looks_like"]]
     rows += [("looks like", f"{item['path']}: {item['looks_like']}") for item in looked_at[:_NAMED_UNKNOWN]]
-    say(rows, "tracemill ingest", record, as_json)
+    say(rows, "tracemill ingest", record, as_json, quiet)
 
 
 def export_command(settings: "RunSettings", name: str, out: Path, as_json: bool) -> None:
@@ -209,8 +218,12 @@ def _plain(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def replay_command(settings: "RunSettings", as_json: bool, yes: bool = False, fresh: bool = False) -> None:
+def replay_command(
+    settings: "RunSettings", as_json: bool, yes: bool = False, fresh: bool = False, quiet: bool = False
+) -> None:
     """Run `tracemill replay`."""
+    if quiet:
+        hide_progress()
     from tracemill.flows.workspace_commands import replay_workspace
 
     record = replay_workspace(settings, yes, new_run=fresh)
@@ -229,7 +242,7 @@ def replay_command(settings: "RunSettings", as_json: bool, yes: bool = False, fr
         "stopped",
     }
     rows = closing_table_rows(summary, record["cap_usd"], record["teachers"], None)
-    say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
+    say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json, quiet)
     _require_an_answer(settings, summary)
     _require_room(record)
 
@@ -342,8 +355,10 @@ def dry_run_command(settings: "RunSettings", as_json: bool) -> None:
     say(rows, "tracemill replay --dry-run", record, as_json)
 
 
-def label_command(settings: "RunSettings", as_json: bool) -> None:
+def label_command(settings: "RunSettings", as_json: bool, quiet: bool = False) -> None:
     """Run `tracemill label`."""
+    if quiet:
+        hide_progress()
     from tracemill.flows.workspace_commands import label_workspace
 
     summary = label_workspace(settings)
@@ -354,7 +369,7 @@ def label_command(settings: "RunSettings", as_json: bool) -> None:
     ]
     if summary.pair_skips:
         rows.insert(2, ("other pairs not made", count_lines(dict(summary.pair_skips))))
-    say(rows, "tracemill label", summary.to_json(), as_json)
+    say(rows, "tracemill label", summary.to_json(), as_json, quiet)
 
 
 def normalize_command(settings: "RunSettings", as_json: bool) -> None:
@@ -423,11 +438,16 @@ def diff_command(root: "Path | None", before: str, after: str, as_json: bool) ->
     )
 
 
-def release_command(settings: "RunSettings", as_json: bool) -> None:
-    """Run `tracemill release write`."""
+def release_command(settings: "RunSettings", as_json: bool, quiet: bool = False) -> None:
+    """Run `tracemill release write`; where it is `quiet` it prints the path of the release alone."""
+    if quiet:
+        hide_progress()
     from tracemill.flows.workspace_commands import release_workspace
 
     outcome = release_workspace(settings)
+    if quiet and not as_json:
+        _say_path(outcome.path)
+        return
     rows = closing_table_rows(Summary(), None, [], outcome)
     keep = {
         "dropped",

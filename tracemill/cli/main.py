@@ -40,6 +40,7 @@ from tracemill.cli.options import (
     PrivacyConfig,
     Project,
     Quiet,
+    QuietStage,
     Rebuild,
     Reredact,
     Sample,
@@ -176,6 +177,7 @@ def ingest(
             show_default="by size and processors",
         ),
     ] = None,
+    quiet: QuietStage = False,
     json: Json = False,
 ) -> None:
     """Read sessions, redact them and store their traces."""
@@ -186,19 +188,24 @@ def ingest(
     chosen = select_overrides(project, deny_project, since, until)
     options = {"unredacted": unredacted, "jobs": jobs, "reredact": reredact}
     sampled = sample_overrides(sample, seed)
-    ingest_asked(workspace, sources, chosen, sampled, privacy, forgotten or (), options, json)
+    ingest_asked(workspace, sources, chosen, sampled, privacy, forgotten or (), options, json, quiet)
 
 
 app.command()(replay)
 
 
 @app.command()
-def label(config: ConfigArgument = None, workspace: WorkspaceOption = None, json: Json = False) -> None:
+def label(
+    config: ConfigArgument = None,
+    workspace: WorkspaceOption = None,
+    quiet: QuietStage = False,
+    json: Json = False,
+) -> None:
     """Make pairs from teachers' votes and self-repairs. Costs nothing."""
     from tracemill.cli.commands import label_command
     from tracemill.flows.config.run_settings import load_settings
 
-    label_command(load_settings(config, run_overrides(workspace)), json)
+    label_command(load_settings(config, run_overrides(workspace)), json, quiet)
 
 
 app.command()(estimate)

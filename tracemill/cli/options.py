@@ -35,6 +35,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation before data is sent.")]
 DeleteYes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation before data is deleted.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and the release's path alone.")]
+QuietStage = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors alone.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every figure of the closing table.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start fresh instead of resuming an unfinished run.")]
 

@@ -13,6 +13,7 @@ from tracemill.cli.options import (
     HubDataset,
     Json,
     Name,
+    Quiet,
     Rebuild,
     Release,
     WorkspaceOption,
@@ -30,6 +31,7 @@ def write(
     name: Name = None,
     rebuild: Rebuild = False,
     allow_finding: AllowFinding = None,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Normalise pairs and write a new version with its card.
@@ -40,7 +42,7 @@ def write(
     from tracemill.flows.config.run_settings import load_settings
 
     over = release_overrides(run_overrides(workspace, name=name), allow_finding, rebuild)
-    release_command(load_settings(config, over), json)
+    release_command(load_settings(config, over), json, quiet)
 
 
 @release_app.command("list")

@@ -15,6 +15,7 @@ from tracemill.cli.options import (
     MaxUsd,
     Preset,
     Project,
+    QuietStage,
     Reredact,
     Since,
     Until,
@@ -44,6 +45,7 @@ def replay(
         bool, typer.Option("--dry-run", help="Write the requests to a file; send and spend nothing.")
     ] = False,
     yes: Yes = False,
+    quiet: QuietStage = False,
     json: Json = False,
 ) -> None:
     """Ask teachers at the steps of stored traces.
@@ -59,7 +61,7 @@ def replay(
         return
     from tracemill.cli.commands import replay_command
 
-    replay_command(settings, json, yes, fresh)
+    replay_command(settings, json, yes, fresh, quiet)
 
 
 def estimate(
