@@ -52,7 +52,7 @@ def short_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
         *(_made(summary, release) if release else ()),
         *((name, full.get(name, "")) for name in ("hub", "training", "decision")),
         ("what to change", what_to_change(record)),
-        ("read", f"{summary.states:,} steps in {summary.traces:,} sessions of {summary.files:,} files"),
+        ("read", _read(summary)),
         ("asked", _asked(summary, record["teachers"])),
         ("cost", full["spent / cap"].replace(" / ", " of at most ", 1) if record["teachers"] else "nothing"),
         ("no pair", _no_pair(summary)),
@@ -110,6 +110,16 @@ def _made(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str]]:
         either, _ = count_deciding(release.kept)
         rows.append(("deciding pairs", f"{either:,} of them: a side edits, runs tests or finishes"))
     return rows
+
+
+def _read(summary: Summary) -> str:
+    read = f"{summary.states:,} steps in {summary.traces:,} sessions of {summary.files:,} files"
+    if len(summary.sources) < 2:
+        return read
+    sources = sorted(summary.sources.items(), key=lambda item: (-item[1], item[0]))
+    kinds = [f"{count:,} {name}" for name, count in sources[:_MOST_REASONS]]
+    more = "" if len(kinds) == len(sources) else ", ..."
+    return f"{read} ({', '.join(kinds)}{more})"
 
 
 def _asked(summary: Summary, teachers: list[str]) -> str:

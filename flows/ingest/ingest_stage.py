@@ -1,5 +1,6 @@
 """The stage `ingest`: read new and changed sources, and count the others by what is known."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -109,7 +110,10 @@ def share_known_secrets(work: Workspace) -> None:
 
 def _end_pass(work: Workspace, total: ShardResult) -> ShardResult:
     share_known_secrets(work)
-    return ShardResult(count_entries(total.traces.values()))
+    counted, sources = count_entries(total.traces.values()), Counter[str]()
+    for shard, ids in work.current_traces("traces"):
+        sources[shard.source] += len(ids & total.traces.keys())
+    return ShardResult(replace(counted, sources=+sources))
 
 
 def ingest_shard(shard: SourceShard, context: IngestContext) -> ShardResult:

@@ -48,7 +48,7 @@ def closing_table_rows(
 def _read_rows(summary: Summary) -> list[tuple[str, str]]:
     return [
         ("files read", _files(summary)),
-        ("traces", f"{summary.traces:,} in {summary.contexts:,} contexts"),
+        ("traces", _traces(summary)),
         ("selection", "\n".join(map(printable, summary.unmatched))),
         ("skipped sessions", count_lines(dict(summary.left_out))),
         ("steps", f"{summary.states:,} (points where a model was asked what to do next)"),
@@ -104,6 +104,11 @@ def _release_rows(release: ReleaseOutcome) -> list[tuple[str, str]]:
     here, gate = ("release", _release_text(release)), ("privacy check", release.gate)
     newer = ("stale answers", stale_labels_text(release.newer_answers))
     return [newer, here, gate, ("hub", release.pushed)] if release.pushed else [newer, gate, here]
+
+
+def _traces(summary: Summary) -> str:
+    sources = count_lines(dict(summary.sources)) if len(summary.sources) > 1 else ""
+    return "\n".join(filter(None, (f"{summary.traces:,} in {summary.contexts:,} contexts", sources)))
 
 
 def _files(summary: Summary) -> str:

@@ -17,6 +17,8 @@ class Summary:
     files: int = 0
     traces: int = 0
     contexts: int = 0
+    sources: Counter[str] = field(default_factory=Counter)
+    """Traces by the name of their source's format."""
     states: int = 0
     records: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)

@@ -26,6 +26,11 @@ class Shard:
     rows: int
     bytes: int
 
+    @property
+    def source(self) -> str:
+        """The source of its rows, as its folder `source=NAME` has it."""
+        return Path(self.path).parts[1].removeprefix("source=")
+
 
 class ShardFile:
     """A shard that is open for writing; `written` is set once it has its final name.

@@ -37,6 +37,7 @@ def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
     summary = Summary(
         files=5,
         traces=7,
+        sources=Counter({"claude_code": 6, "pi": 1}),
         states=69,
         asked=222,
         not_asked=Counter({"student family": 54}),
@@ -67,7 +68,7 @@ def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
         "      9  self-repairs: a failed action, and what fixed it",
     ]
     assert told["deciding pairs"] == "29 of them: a side edits, runs tests or finishes"
-    assert told["read"] == "69 steps in 7 sessions of 5 files"
+    assert told["read"] == "69 steps in 7 sessions of 5 files (6 claude_code, 1 pi)"
     assert told["asked"] == "222 questions to 4 teachers; 54 were not needed"
     assert told["cost"] == "$0.1275 of at most $1.0000"
     assert told["no pair"].splitlines() == [
