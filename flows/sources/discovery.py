@@ -82,16 +82,19 @@ def find_sources(order: SourceOrder, marks: Watermarks | None) -> FoundSources:
     if not found.files and not found.alone:
         where = ", ".join(order.names())
         if others := sorted({each.of_format for each in found.unread if each.of_format}):
-            flags = ", ".join(_FLAGS.get(name, f"`--path` ({name})") for name in others)
             raise SourceError(
                 f"no session of {_wanted(order)} under {where}, but of {', '.join(others)}",
-                do=f"name the folder with {flags}",
+                do=f"name the folder with {', '.join(map(_flag_of, others))}",
             )
         raise SourceError(
             f"no recorded session under {where}",
             f"sessions of {', '.join(FORMATS.names())}",
         )
     return found
+
+
+def _flag_of(source: str) -> str:
+    return _FLAGS.get(source, f"`--path` ({source})")
 
 
 def _wanted(order: SourceOrder) -> str:
@@ -115,7 +118,7 @@ def _below(
         if source is None or wanted not in (None, source):
             reason = f"{source}, not {wanted}" if source else why_unread(file)
             if outright:
-                raise _refused(file, reason, wanted)
+                raise _refused(file, reason, wanted, source)
             unknown = reason == NO_FORMAT and len(found.strangers) < _LOOKED_AT
             like = looks_like(file.path) if unknown else ""
             found.unread.append(UnreadFile(str(file.path), reason, like, source))
@@ -169,15 +172,14 @@ def require_sessions(forced: SourceFile) -> None:
         raise SourceError(f"--format {forced.dialect} was given: {reason}", "the format it is in")
 
 
-def _refused(file: SourceFile, reason: str, wanted: str | None) -> SourceError:
+def _refused(file: SourceFile, reason: str, wanted: str | None, source: str | None) -> SourceError:
     error = ingest_source(file)[1].error if file.dialect == UNREADABLE else None
     if error:
         return SourceError(error, "")
     looks = looks_like(file.path) if reason == NO_FORMAT else ""
     said = f"{reason} ({looks})" if looks else reason
-    return SourceError(
-        f"{file.path} is {said}", f"a {wanted or 'recorded'} session", "see tracemill formats list"
-    )
+    do = f"name the file with {_flag_of(source)}" if source else "see tracemill formats list"
+    return SourceError(f"{file.path} is {said}", f"a {wanted or 'recorded'} session", do)
 
 
 def _behind(order: SourceOrder) -> Iterator[SourceFile]:

@@ -45,7 +45,9 @@ def test_a_file_that_is_no_trace(console: Run, tmp_path: Path, content: str, sai
 def test_a_session_of_another_format_than_was_said(console: Run, tmp_path: Path) -> None:
     path = EXAMPLES / "swe_gym" / "trajectories.jsonl"
     line = refusal_of(console("run", "--claude-code", path, "--workspace", tmp_path / "w"))
-    assert "swe_gym, not claude_code" in line
+    assert line.endswith(
+        "is swe_gym, not claude_code; expected a claude_code session; name the file with `--swe-gym`"
+    )
 
 
 def test_paths_that_are_not_there_and_no_paths_at_all(console: Run, tmp_path: Path) -> None:

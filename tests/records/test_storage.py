@@ -1,5 +1,6 @@
 """Records come back from disk as they were, states cost what their trace costs, shards supersede."""
 
+import subprocess
 import sys
 import tracemalloc
 from dataclasses import replace
@@ -216,3 +217,16 @@ def test_decisions_of_schema_5_are_read_without_the_columns_of_a_stop_by_value()
     for name, kind in (("place", pa.int32()), ("price", pa.float64()), ("heard", pa.list_(pa.string()))):
         former = former.append_column(name, pa.nulls(1, kind))
     assert decisions_from_table(upgrade("decisions", former, 5, "shard")) == [decision]
+
+
+def test_git_takes_nothing_of_a_workspace_in_a_checkout(tmp_path: Path) -> None:
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", tmp_path, *arguments], check=True, capture_output=True, text=True
+        ).stdout
+
+    git("init", "--quiet")
+    Workspace.open(tmp_path / "work", create=True)
+    (tmp_path / "own.txt").touch()
+    git("add", "--all")
+    assert git("ls-files") == "own.txt\n"
