@@ -31,6 +31,8 @@ TEMPLATE = (
     "{% endfor %}<end> "
     "{% endif %}{% endfor %}{% if add_generation_prompt %}<agent> {% endif %}"
 )
+HINT = "<hint>"
+"""The word before the action that a hint names."""
 MOST_WORDS = 40
 INITIAL = 0.1
 """Standard deviation of the first weights; at the 0.02 of wide models one so narrow learns far slower."""
@@ -81,10 +83,23 @@ def parse_action(words: Sequence[str]) -> Action:
     return Action(name, tuple((key, " ".join(value)) for key, value in arguments.items()))
 
 
-def session_text(session: Session, turns: int | None = None) -> str:
-    """Return a session, or its first turns, as the chat template writes it."""
+def hint_text(action: Action) -> str:
+    """Return the hint that names an action."""
+    return f"{HINT} {action_text(action).removesuffix(' <end>')}"
+
+
+def session_text(session: Session, turns: int | None = None, hinted: Sequence[int] = ()) -> str:
+    """Return a session, or its first turns, as the chat template writes it.
+
+    The turns `hinted` have a hint of their own action before them, as `add_hint` places it.
+    """
     parts = [f"<user> {session.text} <end>"]
-    for turn in session.turns[:turns]:
+    for place, turn in enumerate(session.turns[:turns]):
+        if place in hinted:
+            hint = hint_text(turn.action)
+            parts = (
+                [f"<user> {session.text} {hint} <end>"] if place == 0 else [*parts, f"<user> {hint} <end>"]
+            )
         parts.append(f"<agent> {action_text(turn.action)}")
         if turn.action.tool:
             parts.append(f"<result> {turn.result} <end>")
@@ -145,13 +160,24 @@ def make_model(tokenizer: PreTrainedTokenizerFast, size: Size, seed: int) -> Lla
     )
 
 
-def practise(world: World, folder: Path, size: Size, seed: int, steps: int = PRACTICE_STEPS) -> Path:
-    """Train a student from scratch on sessions of the weak policy and save it; return the folder."""
+def practise(
+    world: World, folder: Path, size: Size, seed: int, steps: int = PRACTICE_STEPS, hinted: float = 0.0
+) -> Path:
+    """Train a student from scratch on sessions of the weak policy and save it; return the folder.
+
+    A share of `hinted` actions has a hint before it, so that the student reads hints.
+    """
     if (folder / "config.json").exists():
         return folder
     tokenizer = make_tokenizer(world)
+    if hinted:
+        tokenizer.add_tokens([HINT])
     model = make_model(tokenizer, size, seed)
-    texts = [session_text(weak_session(world, task)) for task in PRACTICE_TASKS]
+    sessions, rng = [weak_session(world, task) for task in PRACTICE_TASKS], random.Random(f"hints {seed}")
+    texts = [
+        session_text(each, hinted=[place for place in range(len(each.turns)) if rng.random() < hinted])
+        for each in sessions
+    ]
     rows = [(ids, said_by_agent(ids, tokenizer)) for ids in tokenizer(texts)["input_ids"]]
     train_on(model, rows, tokenizer.pad_token_id, steps, seed)
     tokenizer.save_pretrained(folder)
@@ -197,7 +223,7 @@ def train_on(
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         optimiser.zero_grad()
-    return float(loss)
+    return float(loss.detach())
 
 
 def _padded(
