@@ -39,6 +39,8 @@ class TrainingRelease(BaseModel):
     """How many of its rows are simulated: `none`, `some`, `all` or `unknown`."""
     configs: tuple[str, ...] | None = None
     """Its configs with rows; None if that is not known before it is loaded."""
+    terms: dict[str, str] = {}
+    """What the terms of each of its teachers say on training; empty if there are none or it is not known."""
 
     @property
     def place(self) -> str:

@@ -219,6 +219,7 @@ class Published(BaseModel):
     usd_per_pair: float = 0.0
     chosen_chars: float = 0.0
     rejected_chars: float = 0.0
+    teachers: tuple[TeacherEntry, ...] = ()
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Published":

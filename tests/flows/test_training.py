@@ -166,7 +166,25 @@ def test_a_tag_of_the_hub_stands_for_its_commit(hub: object, monkeypatch: pytest
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     found = resolve_training_release("ann/set@2026.11.21", Path("none"))
     assert (found.name, found.version, found.digest) == ("ann--set", "2026.11.21", commit)
-    assert (found.repository, found.path) == ("ann/set", None)
+    assert (found.repository, found.path, found.terms) == ("ann/set", None, {})
+
+
+def test_terms_of_the_teachers_come_with_a_release_here_and_at_the_hub(
+    hub: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = released(tmp_path / "releases")
+    manifest = json.loads((made.path / "manifest.json").read_text())
+    manifest["teachers"] = [
+        {"name": "a/one", "model": "a/one", "family": "a", "terms": "restrict training"},
+        {"name": "b/two", "model": "b/two", "family": "b"},
+    ]
+    (made.path / "manifest.json").write_text(json.dumps(manifest))
+    files = {str(path.relative_to(made.path)): path.read_bytes() for path in made.path.rglob("*.*")}
+    hub.put("ann/set", files, tag="2026.11.21")  # type: ignore[attr-defined]
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    for asked in (str(made.path), "ann/set@2026.11.21"):
+        found = resolve_training_release(asked, tmp_path / "releases")
+        assert found.terms == {"a/one": "restrict training"}
 
 
 @pytest.mark.slow

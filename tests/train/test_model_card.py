@@ -44,6 +44,17 @@ def test_it_has_release_digest_rows_results_and_settings() -> None:
         assert line in text.splitlines()
 
 
+def test_it_has_what_the_terms_of_each_teacher_say() -> None:
+    release = {"name": "views", "version": "2026.11.21", "digest": "abc123", "simulated": "none"}
+    terms = {"z/last": "the licence of the model decides", "a/first": "terms that restrict training"}
+    assert "Terms of the teachers" not in card("Qwen/Qwen2.5-0.5B", release=release)
+    text = card("Qwen/Qwen2.5-0.5B", release=release | {"terms": terms})
+    assert (
+        "## Terms of the teachers\n\n- `a/first`: terms that restrict training.\n"
+        "- `z/last`: the licence of the model decides.\n"
+    ) in text
+
+
 def test_places_of_the_machine_and_names_of_variables_are_left_out() -> None:
     text = card("/home/ann/models/tiny", warnings=["rows are not packed: it takes no positions"])
     assert "/home" not in text

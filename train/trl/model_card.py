@@ -54,7 +54,8 @@ def model_card(report: dict[str, Any], base_model: str) -> str:
             "",
             *(f"- {line}" for line in report["warnings"]),
             *([""] if report["warnings"] else []),
-            "The card of the release has its sources, its teachers and their terms.",
+            *_terms(release.get("terms", {})),
+            "The card of the release has its sources and its teachers.",
             "",
             "## Settings",
             "",
@@ -64,6 +65,14 @@ def model_card(report: dict[str, Any], base_model: str) -> str:
             "",
         ]
     )
+
+
+def _terms(terms: dict[str, str]) -> list[str]:
+    """Return a section on the terms of the teachers whose answers the model learned from."""
+    if not terms:
+        return []
+    lines = [f"- `{name}`: {said}." for name, said in sorted(terms.items())]
+    return ["## Terms of the teachers", "", *lines, ""]
 
 
 def _channel(channel: dict[str, Any]) -> str:
