@@ -202,13 +202,13 @@ def test_a_second_press_ends_what_is_at_work(
     assert sorted(path.name for path in (tmp_path / "w").glob(".*")) == [".gitignore", ".run-lock"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_no_process_outlives_the_one_that_was_killed(
-    stopped: tuple[subprocess.Popen[str], list[int]], number: signal.Signals
+    stopped: tuple[subprocess.Popen[str], list[int]], number: signal.Signals, code: int
 ) -> None:
     running, pids = stopped
     running.send_signal(number)
-    assert running.wait(20) == -number
+    assert running.wait(20) == code
     for pid in pids:
         os.kill(pid, signal.SIGCONT)
     _wait_for(lambda: not any(map(_lives, pids)))

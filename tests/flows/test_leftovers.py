@@ -1,6 +1,7 @@
 """A Prefect server that a killed run leaves behind is ended by the next run, and no other process is."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from console_says import INTERRUPTED
 
 from tracemill.flows.runtime.orphan_servers import OWNER, end_leftover_servers, tag_possible_orphan_servers
 
@@ -66,22 +68,42 @@ def _servers_of(process: subprocess.Popen[bytes]) -> list[int]:
     return found
 
 
+def _command(folder: Path) -> tuple[list[str | Path], dict[str, str]]:
+    """A run with a Prefect server of its own, and its environment."""
+    environ = {k: v for k, v in os.environ.items() if k != "PREFECT_API_URL"}
+    environ |= {"PREFECT_HOME": str(folder / "prefect"), "TRACEMILL_KINGFISHER": "none"}
+    program = Path(sys.executable).parent / "tracemill"
+    return [program, "run", "--path", EXAMPLES, "--workspace", folder / "w"], environ
+
+
+def _wait_for_server(run: subprocess.Popen[bytes]) -> list[int]:
+    while not (servers := _servers_of(run)):
+        assert run.poll() is None
+        time.sleep(0.05)
+    return servers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_run_that_is_told_to_end_leaves_no_server_also_before_its_flow_begins(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """A server that is left would hold the pipe that the command writes to."""
+    command, environ = _command(tmp_path)
+    ended = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    _wait_for_server(ended)
+    ended.send_signal(number)
+    said, wrong = ended.communicate(timeout=60)
+    assert (ended.returncode, said) == (130, b"")
+    assert wrong.endswith(INTERRUPTED)
+    assert _servers_of(ended) == []
+
+
 @pytest.mark.slow
 def test_the_server_of_a_killed_run_is_ended_by_the_next_run(tmp_path: Path) -> None:
-    environ = {k: v for k, v in os.environ.items() if k != "PREFECT_API_URL"}
-    environ |= {"PREFECT_HOME": str(tmp_path / "prefect"), "TRACEMILL_KINGFISHER": "none"}
-    command = [
-        Path(sys.executable).parent / "tracemill",
-        "run",
-        "--path",
-        EXAMPLES,
-        "--workspace",
-        tmp_path / "w",
-    ]
+    command, environ = _command(tmp_path)
     killed = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not (servers := _servers_of(killed)):
-        assert killed.poll() is None
-        time.sleep(0.05)
+    servers = _wait_for_server(killed)
     killed.kill()
     killed.wait()
     assert _servers_of(killed) == servers

@@ -113,8 +113,8 @@ def until_saved(asked: TrainingJob, step: int) -> None:
     [
         (signal.SIGKILL, "sft"),
         (signal.SIGINT, "dpo"),
-        (signal.SIGKILL, "simpo"),
-        (signal.SIGKILL, "kto"),
+        pytest.param(signal.SIGKILL, "simpo", marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, "kto", marks=pytest.mark.long),
     ],
 )
 def test_a_training_that_was_cut_off_goes_on_and_ends_as_if_it_had_not_been(
@@ -178,14 +178,22 @@ DIVERGING = {"learning_rate": 1e30, "max_steps": 4}
             DIVERGING,
             r"training diverged: \w+ is nan at step 2; expected finite numbers; lower training\.le",
         ),
-        ("", DIVERGING | {"method": "dpo"}, r"training diverged: \w+ is nan at step 2; expected finite numb"),
-        (
-            "",
-            DIVERGING | {"method": "simpo"},
-            r"training diverged: \w+ is nan at step 2; expected finite numb",
+        *(
+            pytest.param(
+                "",
+                DIVERGING | {"method": method},
+                r"training diverged: \w+ is nan at step 2; expected finite numb",
+                marks=pytest.mark.long,
+            )
+            for method in ("dpo", "simpo")
         ),
         ("no template", {}, "has no chat template; expected one that renders messages and tool calls"),
-        ("no configuration", {}, r"model .* cannot be loaded \(.*\); expected an id of the Hub or a folder"),
+        pytest.param(
+            "no configuration",
+            {},
+            r"model .* cannot be loaded \(.*\); expected an id of the Hub or a folder",
+            marks=pytest.mark.long,
+        ),
         ("no weights", {}, r"model .* cannot be loaded \(.*\); expected an id of the Hub or a folder"),
         ("cut weights", {}, r"model .* cannot be loaded \(.*\); expected an id of the Hub or a folder"),
         (
@@ -193,7 +201,12 @@ DIVERGING = {"learning_rate": 1e30, "max_steps": 4}
             {"bf16": True},
             r"^training\.bf16 = true and the training is on the CPU; expected a GPU",
         ),
-        ("no weights", {"method": "simpo"}, r"model .* cannot be loaded \(.*\); expected an id of the Hub"),
+        pytest.param(
+            "no weights",
+            {"method": "simpo"},
+            r"model .* cannot be loaded \(.*\); expected an id of the Hub",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_what_torch_alone_can_tell_is_one_line_and_leaves_nothing(

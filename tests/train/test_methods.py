@@ -199,7 +199,9 @@ def test_simpo_s_loss_is_that_of_its_paper_with_the_tools_of_a_row_in_its_prompt
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", ["sft", "dpo", "simpo", "kto"])
+@pytest.mark.parametrize(
+    "method", ["dpo", *(pytest.param(name, marks=pytest.mark.long) for name in ("sft", "simpo", "kto"))]
+)
 def test_lora_ends_with_an_adapter_that_loads_on_the_model(
     method: str, release: TrainingRelease, tiny: Path, tmp_path: Path
 ) -> None:

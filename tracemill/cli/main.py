@@ -305,7 +305,7 @@ def main() -> None:
     # `python -m`, as Prefect starts its server and its runs, would import what lies in the working folder.
     os.environ.setdefault("PYTHONSAFEPATH", "1")
     try:
-        with remembered():
+        with remembered(terminated=True):
             app()
     except TracemillError as error:
         typer.echo(f"tracemill: {error}", err=True)
