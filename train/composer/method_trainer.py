@@ -20,6 +20,7 @@ from tracemill.train.composer.encode_rows import EncodedRows, encode_hint_rows, 
 from tracemill.train.composer.reference import ReferenceLogProbs
 from tracemill.train.composer.row_files import read_hint_rows, read_prompt_rows
 from tracemill.train.composer_settings import ComposerSettings
+from tracemill.train.hints.writers import count_writers
 from tracemill.train.prm.prm_reward import PrmReward
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import FittedRows
@@ -47,8 +48,9 @@ def composer_trainer(
     composer = settings.composer
     assert composer is not None  # `TrainingSettings` checks it
     tokenizer.padding_side = "left"
+    hint_rows = _hint_rows(composer)
     encoded = {
-        "sdpo": _hint_examples(composer, tokenizer, settings.max_length),
+        "sdpo": _hint_examples(composer, hint_rows, tokenizer, settings.max_length),
         "replay": _pair_examples(composer, data, tokenizer, settings.max_length),
     }
     arguments = GRPOConfig(
@@ -86,6 +88,9 @@ def composer_trainer(
             reward.tools = trainer.tools or None
     check_vocabulary(tokenizer, trainer.model, settings.model)
     trainer.channel_counts = _counts(composer, encoded, len(task["train_dataset"]))
+    trainer.channel_counts["sdpo"] |= count_writers(
+        hint_rows, {each.name for each in encoded["sdpo"].examples}
+    )
     return trainer
 
 
@@ -106,16 +111,24 @@ def check_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
         )
 
 
-def _hint_examples(composer: ComposerSettings, tokenizer: Any, max_length: int) -> EncodedRows:
+def _hint_rows(composer: ComposerSettings) -> list[dict[str, Any]]:
     if not composer.alpha_sdpo:
-        return EncodedRows()
+        return []
     if composer.hints is None:
         raise TrainingError(
             f"composer.alpha_sdpo is {composer.alpha_sdpo} and there are no hint rows",
             "training.composer.hints, or sessions in the workspace",
             "give a file, or set alpha_sdpo = 0",
         )
-    encoded = encode_hint_rows(read_hint_rows(composer.hints), tokenizer, max_length)
+    return read_hint_rows(composer.hints)
+
+
+def _hint_examples(
+    composer: ComposerSettings, rows: Sequence[dict[str, Any]], tokenizer: Any, max_length: int
+) -> EncodedRows:
+    if not composer.alpha_sdpo:
+        return EncodedRows()
+    encoded = encode_hint_rows(rows, tokenizer, max_length)
     return _some(encoded, "alpha_sdpo", composer.alpha_sdpo, "hint row")
 
 
