@@ -14,6 +14,7 @@ import pyarrow.dataset as ds
 
 from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.run_state.run_records import HINT_ROWS
 from tracemill.flows.training.hint_writer import HintConsent, write_hints
 from tracemill.records.errors import TrainingError
 from tracemill.records.identity import StepId, digest
@@ -71,7 +72,7 @@ def add_hint_rows(
             "set training.composer.alpha_sdpo = 0 to train without hints",
         )
     text = "\n".join(lines) + "\n"
-    path = _folder(settings.workspace / "trainings") / f"{digest('hints', text)}.jsonl"
+    path = settings.workspace / HINT_ROWS / f"{digest('hints', text)}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with write_atomically(path, private=True) as file:
         file.write_text(text, encoding="utf-8")
@@ -82,7 +83,7 @@ def add_hint_rows(
 def remove_hint_rows(trainings: Path, training: TrainingSettings) -> None:
     """Remove the file of hint rows that was written for a training; a file of the user's stays."""
     hints = training.composer.hints if training.composer is not None else None
-    if hints is not None and hints.parent == _folder(trainings).resolve():
+    if hints is not None and hints.parent == (trainings / HINT_ROWS.name).resolve():
         hints.unlink(missing_ok=True)
 
 
@@ -96,10 +97,6 @@ def _by_writer(hints: Mapping[str, Hint]) -> WriteHint:
         return replace(template_hint(site, agreed), fallback=found.fallback)
 
     return write
-
-
-def _folder(trainings: Path) -> Path:
-    return trainings / "hints"
 
 
 def _traces(work: Workspace) -> Iterator[Trace]:

@@ -63,6 +63,8 @@ def write_hints(
     chosen = select_traces(work, make_trace_filter(settings.select, work), list_scope(work, settings.privacy))
     entries = {name: entry for name, entry in chosen.entries.items() if name not in held_out}
     estimate = estimate_hints(own, work, reredactor, entries, open_book(work))
+    if estimate.calls and not consent.asks:
+        say_lines([f"hints by {estimate}: not asked now"])
     if not estimate.calls or not consent.asks:
         return estimate.hints
     if not settings.accept_terms:

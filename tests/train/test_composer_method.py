@@ -20,6 +20,7 @@ def length(completions, **row):
     return [float(len(each[0]["content"]) % 5) for each in completions]
 """
 PLACE = "prompts.jsonl"
+WRITTEN = {"tasks": "t", "hint_writer": "m", "hint_max_usd": 1}
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -190,6 +191,10 @@ def test_vocabularies_that_differ_are_an_error(tiny: Path) -> None:
         ({"composer": {"prompts": "p", "tasks": "t"}}, "both of tasks and prompts given"),
         ({"composer": {"prompts": "p"}}, "prompts without reward"),
         ({"composer": {"tasks": "t", "hints": "h", "alpha_sdpo": 0}}, "hints are given and alpha_sdpo is 0"),
+        ({"composer": {"tasks": "t", "hint_writer": "m"}}, "hint_writer without hint_max_usd; expected both"),
+        ({"composer": {"tasks": "t", "hint_max_usd": 1}}, "hint_max_usd without hint_writer; expected both"),
+        ({"composer": WRITTEN | {"hints": "h"}}, "hints and hint_writer are both given"),
+        ({"composer": WRITTEN | {"alpha_sdpo": 0}}, "hint_writer is given and alpha_sdpo is 0"),
         ({"batch": 3, "accumulate": 1}, r"is 3; expected a multiple of composer\.generations = 4"),
         ({"launcher": "slurm"}, 'is for launcher = "local" alone'),
         ({"method": "dpo"}, 'composer is a table of method = "composer" alone'),
