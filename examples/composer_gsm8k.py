@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from datasets import Dataset
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast, PrinterCallback
 from trl.trainer.grpo_config import GRPOConfig
 
 import tracemill as tm
@@ -242,6 +242,7 @@ def train(
             processing_class=tokenizer,
             channels=channels,
         )
+        trainer.remove_callback(PrinterCallback)
         trainer.train()
     return [entry for entry in trainer.state.log_history if "loss/total" in entry]
 
