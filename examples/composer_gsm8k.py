@@ -137,7 +137,7 @@ def teach(tokenizer: Any, taught: Sequence[Problem]) -> Any:
         )
     )
     rng, rows = random.Random(SEED), list[tuple[list[int], int]]()
-    for problem in taught * 4:
+    for problem in [*taught] * 4:
         hinted = rng.random() < TAUGHT_HINTED
         wrong = not hinted and rng.random() < TAUGHT_WRONG
         slip = problem.a * problem.b + rng.choice((-2, -1, 1, 2)) if wrong else None
@@ -226,7 +226,7 @@ def train(
                 per_device_train_batch_size=8 * GENERATIONS,
                 num_generations=GENERATIONS,
                 max_completion_length=ANSWER_TOKENS,
-                learning_rate=1e-3,
+                learning_rate=1e-4,
                 logging_steps=1,
                 top_k=0,
                 disable_dropout=True,

@@ -13,13 +13,14 @@ from tracemill.records.errors import ConfigError, TrainingError
 from tracemill.train.hints.hint_rows import add_hint
 from tracemill.train.start_child import run_training
 from tracemill.train.training_job import REPORT, TrainingJob, TrainingRelease
-from tracemill.train.training_settings import TrainingSettings
+from tracemill.train.training_settings import LoraSettings, TrainingSettings
 
 REWARD = """
 def length(completions, **row):
     return [float(len(each[0]["content"]) % 5) for each in completions]
 """
 PLACE = "prompts.jsonl"
+REWARD_HERE = f"{__name__}:length"
 WRITTEN = {"tasks": "t", "hint_writer": "m", "hint_max_usd": 1}
 
 
@@ -30,6 +31,20 @@ def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def prompt_rows(count: int) -> list[dict[str, Any]]:
     return [{"prompt": [{"role": "user", "content": f"Fix bug {number}."}]} for number in range(count)]
+
+
+def pair_rows(count: int) -> list[dict[str, Any]]:
+    rows = []
+    for number, row in enumerate(prompt_rows(count)):
+        sides = {"chosen": f"I test {number}.", "rejected": f"Done with {number}."}
+        told = {side: [{"role": "assistant", "content": text}] for side, text in sides.items()}
+        rows.append({"pair_id": f"p{number}", **row, **told, "tools": []})
+    return rows
+
+
+def length(completions: list[Any], **_: Any) -> list[float]:
+    """A reward that can be named as a function of this module."""
+    return [float(len(each[0]["content"]) % 5) for each in completions]
 
 
 def hint_rows(count: int) -> list[dict[str, Any]]:
@@ -168,6 +183,82 @@ def test_a_missing_input_is_one_line_before_the_first_step(
         run_training(given, lambda said: None)
     assert "\n" not in str(refused.value)
     assert not given.target.exists()
+
+
+@pytest.mark.slow
+def test_lora_trains_adapters_alone_and_their_absence_is_the_reference(
+    job: Any, tiny: Path, tmp_path: Path
+) -> None:
+    import torch
+    from datasets import Dataset
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from tracemill.train.compose import pair_log_probs
+    from tracemill.train.composer.encode_rows import collate_pairs
+    from tracemill.train.composer.method_trainer import composer_trainer
+    from tracemill.train.trl.fit_rows import FittedRows
+
+    def log_probs(model: Any, pairs: Any) -> torch.Tensor:
+        with torch.no_grad():
+            chosen, rejected, _ = pair_log_probs(model, collate_pairs(pairs, pad_id), average=False)
+        return torch.cat([chosen, rejected])
+
+    lora = {"r": 4, "alpha": 8}
+    composer = job(reward=REWARD_HERE, beta_replay=0.5).settings.model_copy(
+        update={"lora": LoraSettings(**lora)}
+    )
+    tokenizer: Any = AutoTokenizer.from_pretrained(tiny)
+    pad_id = tokenizer.pad_token_id
+    fitted = FittedRows()
+    fitted.rows = pair_rows(4)
+    common = {"output_dir": str(tmp_path / "run" / "checkpoints"), "max_steps": 2, "learning_rate": 1e-2}
+    common |= {"per_device_train_batch_size": 2, "logging_steps": 1, "report_to": "none", "use_cpu": True}
+    common |= {"bf16": False, "save_strategy": "no", "gradient_checkpointing": False}
+    data = {"train": (Dataset.from_list([]), fitted)}
+    trainer = composer_trainer(composer, common, tokenizer, data, [])
+    pairs, reference = trainer.channels.pairs, trainer.channels.reference
+    assert reference is not None
+    assert reference.computed == len(pairs) == 4
+    learned = {name for name, value in trainer.model.named_parameters() if value.requires_grad}
+    assert len(learned) == 14
+    assert all(".lora_A." in name or ".lora_B." in name for name in learned)
+    before = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
+    trainer.train()
+    moved = {n for n, value in trainer.model.named_parameters() if not torch.equal(value, before[n])}
+    assert moved == learned
+
+    model = trainer.model.eval()
+    kept = torch.cat([each.cpu() for each in reference.of(pairs).values()])
+    plain = log_probs(AutoModelForCausalLM.from_pretrained(tiny).eval(), pairs)
+    with model.disable_adapter():
+        torch.testing.assert_close(log_probs(model, pairs), plain)
+    torch.testing.assert_close(kept, plain)
+    assert (log_probs(model, pairs) - kept).abs().max() > 1e-3
+    logged = [each["loss/trace_replay_dpo"] for each in trainer.state.log_history if "loss/grpo" in each]
+    assert logged[0] == pytest.approx(0.693147, abs=1e-5)
+    assert logged[1] != pytest.approx(0.693147, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_lora_on_two_processes_ends_with_an_adapter_that_learned(job: Any, tiny: Path) -> None:
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    given = job(beta_replay=0.5)
+    more = {"lora": LoraSettings(r=4, alpha=8), "processes": 2, "max_steps": 2}
+    given = given.model_copy(update={"settings": given.settings.model_copy(update=more)})
+    made = run_training(given, lambda said: None)
+    assert (made.path / "adapter_model.safetensors").exists()
+    assert not (made.path / "model.safetensors").exists()
+    assert (made.report["processes"], made.report["steps"]) == (2, 2)
+    for entry in made.report["losses"]:
+        whole = entry["loss/grpo"] + 0.5 * entry["loss/sdpo_kl"] + 0.5 * entry["loss/trace_replay_dpo"]
+        assert entry["loss/total"] == pytest.approx(whole, rel=1e-4)
+    assert made.report["losses"][0]["loss/trace_replay_dpo"] == pytest.approx(0.6931, abs=1e-3)
+    model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(tiny), made.path)
+    adapters = [value for name, value in model.named_parameters() if "lora_B" in name]
+    assert len(adapters) == 7
+    assert all(value.abs().max() > 0 for value in adapters)
 
 
 @pytest.mark.slow
