@@ -26,6 +26,7 @@ from tracemill.train.launch.launch_training import (
     run_launched,
     submit_training,
 )
+from tracemill.train.launch.registry import LAUNCHERS
 from tracemill.train.start_child import check_places
 from tracemill.train.training_job import (
     TrainingJob,
@@ -154,9 +155,11 @@ def _job(
     release: TrainingRelease,
     consent: HintConsent | None = None,
 ) -> TrainingJob:
-    training = add_hint_rows(settings, training, release, consent)
     if release.configs is not None and reads_rows(training):
         check_config(release, training.method, release.configs)
+    if settings.hint_writer() is not None and (consent is None or consent.asks):
+        LAUNCHERS.get(training.launcher).check(training)  # before anything is spent
+    training = add_hint_rows(settings, training, release, consent)
     output = training.output or settings.workspace / "checkpoints"
     placed = training.model_copy(update={"output": Path(output).resolve()})
     return TrainingJob(release=release, settings=placed, tracemill_version=__version__)

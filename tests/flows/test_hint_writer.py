@@ -18,6 +18,7 @@ from tracemill.flows.run_state.run_records import read_run_records
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.training.hint_rows_file import add_hint_rows
 from tracemill.flows.training.hint_writer import HintConsent
+from tracemill.flows.training.training_run import describe_training
 from tracemill.records.errors import ConfigError, PrivacyError
 from tracemill.records.families import family_of
 from tracemill.records.identity import StepId
@@ -245,6 +246,32 @@ def test_a_training_that_asks_nobody_has_the_hints_that_were_bought(
     requests = server.server.account.requests
     assert rows_of(settings, release, nobody) == bought
     assert server.server.account.requests == requests
+
+
+def test_a_dry_run_of_a_training_asks_nobody_and_says_what_is_left(
+    folder: Path, server: RunningStub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = released(folder / "releases", rows=1, step_id="another-trace:0:0")
+    for place, file in (("model", "config.json"), ("tasks/one", "task.toml")):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / file).write_text("")
+    composer = {"tasks": str(tmp_path / "tasks"), "hint_writer": WRITER, "hint_max_usd": 1.0}
+    training = {"model": str(tmp_path / "model"), "method": "composer", "composer": composer}
+    settings = settings_of(folder, server.url, training=training)
+    describe_training(settings, "views")
+    said = capsys.readouterr().err
+    assert "21 failed actions, at most 21 calls" in said
+    assert said.endswith("under a cap of $1.0000 of its own: not asked now\n")
+    assert server.server.account.requests == 0
+    release = TrainingRelease(
+        name="views", version=made.version, digest=made.content_fingerprint, path=made.path
+    )
+    rows_of(settings, release)
+    sent, _ = len(asked(server)), capsys.readouterr()
+    described = describe_training(settings, "views")
+    assert capsys.readouterr().err == ""
+    assert len(asked(server)) == sent == 21
+    assert described == describe_training(settings, "views")
 
 
 def test_what_teachers_agreed_on_follows_a_written_hint(

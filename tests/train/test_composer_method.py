@@ -1,6 +1,7 @@
 """`method = "composer"`: a training from its settings to its checkpoint, cut off, refused."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def job(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     )
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "lengths.py").write_text(REWARD)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "package"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "package"), prepend=os.pathsep)
     write_rows(tmp_path / PLACE, prompt_rows(6))
     write_rows(tmp_path / "hints.jsonl", hint_rows(5))
 
@@ -140,7 +141,6 @@ def test_a_channel_that_is_off_says_so_and_wants_no_input(job: Any, tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_training_that_was_cut_off_ends_as_one_that_was_not(job: Any, tmp_path: Path) -> None:
-    import os
     import signal
 
     whole = run_training(job(), lambda said: None)
@@ -186,6 +186,7 @@ def test_a_missing_input_is_one_line_before_the_first_step(
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_lora_trains_adapters_alone_and_their_absence_is_the_reference(
     job: Any, tiny: Path, tmp_path: Path
 ) -> None:
@@ -240,6 +241,7 @@ def test_lora_trains_adapters_alone_and_their_absence_is_the_reference(
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 def test_lora_on_two_processes_ends_with_an_adapter_that_learned(job: Any, tiny: Path) -> None:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
