@@ -21,6 +21,7 @@ def length(completions, **row):
     return [float(len(each[0]["content"]) % 5) for each in completions]
 """
 PLACE = "prompts.jsonl"
+LORA = {"r": 4, "alpha": 8}
 REWARD_HERE = f"{__name__}:length"
 WRITTEN = {"tasks": "t", "hint_writer": "m", "hint_max_usd": 1}
 
@@ -204,9 +205,8 @@ def test_lora_trains_adapters_alone_and_their_absence_is_the_reference(
             chosen, rejected, _ = pair_log_probs(model, collate_pairs(pairs, pad_id), average=False)
         return torch.cat([chosen, rejected])
 
-    lora = {"r": 4, "alpha": 8}
     composer = job(reward=REWARD_HERE, beta_replay=0.5).settings.model_copy(
-        update={"lora": LoraSettings(**lora)}
+        update={"lora": LoraSettings.model_validate(LORA)}
     )
     tokenizer: Any = AutoTokenizer.from_pretrained(tiny)
     pad_id = tokenizer.pad_token_id
@@ -216,7 +216,7 @@ def test_lora_trains_adapters_alone_and_their_absence_is_the_reference(
     common |= {"per_device_train_batch_size": 2, "logging_steps": 1, "report_to": "none", "use_cpu": True}
     common |= {"bf16": False, "save_strategy": "no", "gradient_checkpointing": False}
     data = {"train": (Dataset.from_list([]), fitted)}
-    trainer = composer_trainer(composer, common, tokenizer, data, [])
+    trainer: Any = composer_trainer(composer, common, tokenizer, data, [])
     pairs, reference = trainer.channels.pairs, trainer.channels.reference
     assert reference is not None
     assert reference.computed == len(pairs) == 4
@@ -247,7 +247,7 @@ def test_lora_on_two_processes_ends_with_an_adapter_that_learned(job: Any, tiny:
     from transformers import AutoModelForCausalLM
 
     given = job(beta_replay=0.5)
-    more = {"lora": LoraSettings(r=4, alpha=8), "processes": 2, "max_steps": 2}
+    more = {"lora": LoraSettings.model_validate(LORA), "processes": 2, "max_steps": 2}
     given = given.model_copy(update={"settings": given.settings.model_copy(update=more)})
     made = run_training(given, lambda said: None)
     assert (made.path / "adapter_model.safetensors").exists()

@@ -87,9 +87,9 @@ def composer_trainer(
             "a model whose chat template it knows, or whose tokenizer has a response_template",
         ) from error
     if reference is not None and settings.lora is not None:
-        learning.model = trainer.model
-        trainer.model.eval()
-        reference.settle(channels["pairs"], trainer.model.device)
+        made: Any = trainer.model
+        learning.model = made.eval()
+        reference.settle(channels["pairs"], made.device)
         learning.model = None
     for reward in trainer.reward_funcs:
         if isinstance(reward, PrmReward):
@@ -219,7 +219,8 @@ def _reference(
                 stack.enter_context(torch.autocast(arguments.device.type, torch.bfloat16))
             yield
 
-    model, name = learning, settings.model
+    model: Any = learning
+    name = settings.model
     if settings.lora is None:
         model = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32)
         model.to(arguments.device).eval()
