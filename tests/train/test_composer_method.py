@@ -21,6 +21,11 @@ def length(completions, **row):
     return [float(len(each[0]["content"]) % 5) for each in completions]
 """
 PLACE = "prompts.jsonl"
+WRITERS = (
+    "4 written by a/model, 1 of them simulated",
+    "1 written by template",
+    "1 of a template, as the writer's answer is missing: refused",
+)
 LORA = {"r": 4, "alpha": 8}
 REWARD_HERE = f"{__name__}:length"
 WRITTEN = {"tasks": "t", "hint_writer": "m", "hint_max_usd": 1}
@@ -50,10 +55,19 @@ def length(completions: list[Any], **_: Any) -> list[float]:
 
 
 def hint_rows(count: int) -> list[dict[str, Any]]:
+    """Rows by a model, but for the first: it was refused, and a template stands in."""
     said = [{"role": "assistant", "content": "I test."}]
     more = {"completion": said, "tools": []}
     return [
-        {"step_id": f"s{number}", **row, "hinted_prompt": add_hint(row["prompt"], "Say: I test."), **more}
+        {
+            "step_id": f"s{number}",
+            **row,
+            "hinted_prompt": add_hint(row["prompt"], "Say: I test."),
+            "writer": "a/model" if number else "template",
+            "fallback": "" if number else "refused",
+            "simulated": number == 1,
+            **more,
+        }
         for number, row in enumerate(prompt_rows(count))
     ]
 
@@ -105,7 +119,15 @@ def test_every_channel_learns_and_the_results_say_of_what(job: Any) -> None:
     report = json.loads((made.path / REPORT).read_text())
     assert report["channels"] == {
         "grpo": {"weight": 1.0, "examples": 6, "dropped": {}, "off": None},
-        "sdpo": {"weight": 0.5, "examples": 5, "dropped": {}, "off": None},
+        "sdpo": {
+            "weight": 0.5,
+            "examples": 5,
+            "dropped": {},
+            "off": None,
+            "writers": {"a/model": 4, "template": 1},
+            "fallbacks": {"refused": 1},
+            "simulated_hints": {"a/model": 1},
+        },
         "replay": {"weight": 0.2, "examples": 8, "dropped": {}, "off": None},
     }
     assert [entry["step"] for entry in report["losses"]] == [1, 2, 3]
@@ -115,10 +137,11 @@ def test_every_channel_learns_and_the_results_say_of_what(job: Any) -> None:
         assert entry["loss/sdpo_kl"] > 0
     assert report["losses"][0]["loss/trace_replay_dpo"] == pytest.approx(0.6931, abs=1e-3)
     card = (made.path / "README.md").read_text()
-    assert "| channel sdpo | weight 0.5, 5 examples, 0 dropped |" in card.splitlines()
+    assert f"| channel sdpo | weight 0.5, 5 examples, 0 dropped; {'; '.join(WRITERS)} |" in card.splitlines()
     assert PLACE not in card
     rows = dict(training_table_rows(figures(made)))
     assert rows["channel replay"] == "weight 0.2, 8 pairs"
+    assert rows["channel sdpo"].splitlines() == ["weight 0.5, 5 hint rows", *WRITERS]
     assert "validation" not in rows
 
 
