@@ -130,7 +130,11 @@ def check_publishing_rights(settings: RunSettings) -> None:
 
 
 def check_training(settings: RunSettings) -> None:
-    """Raise TrainingError where the run is to end with a training that could not start."""
+    """Raise TrainingError where the run is to end with a training that could not start.
+
+    Raises ConfigError where the writer of its hints is no teacher of the configuration.
+    """
+    settings.hint_writer()
     if settings.training is not None and settings.training.after_release:
         LAUNCHERS.get(settings.training.launcher).check(settings.training)
 

@@ -171,7 +171,7 @@ def training(config: str, release: str | None = None, workspace: str | None = No
     """
     settings = _settings(config, workspace)
     with _reported(settings, "training"):
-        found = train_unattended(settings, release)
+        found = train_unattended(settings, release, f"`tracemill train {shlex.quote(config)} --yes`")
     if note := found.get("note"):
         return Completed(name=SKIPPED, message=note)
     title = f"training on {found['release']}"

@@ -1,5 +1,6 @@
 """The `[training.composer]` table: what GRPO is rewarded for, and the two channels beside it."""
 
+from decimal import Decimal
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, Self
@@ -52,6 +53,10 @@ class ComposerSettings(BaseModel):
     """With `sdpo_wrapper = "taid"`: the share of the hinted side at the first step; it rises to 1."""
     hints: Path | None = None
     """JSON Lines file of hint rows; by default they are made of the failed actions of the workspace."""
+    hint_writer: str | None = Field(None, min_length=1)
+    """Name of the teacher that writes the hints of the workspace; by default templates do."""
+    hint_max_usd: Decimal | None = Field(None, ge=0, le=1_000_000)
+    """Hard cap in USD on what the hints of one training may cost; wanted with `hint_writer`."""
     beta_replay: float = Field(0.05, ge=0)
     """Weight of the channel of preference pairs, those of the release; 0 is off."""
     dpo_variant: Literal["dpo", "simpo"] = "dpo"
@@ -79,6 +84,19 @@ class ComposerSettings(BaseModel):
             raise ValueError("prompts without reward; expected a function as `module:name`, or prm")
         if self.hints is not None and not self.alpha_sdpo:
             raise ValueError("hints are given and alpha_sdpo is 0; set it, or leave hints out")
+        return self
+
+    @model_validator(mode="after")
+    def _check_hint_writer(self) -> Self:
+        if (self.hint_writer is None) != (self.hint_max_usd is None):
+            given, missing = (
+                ("hint_writer", "hint_max_usd") if self.hint_writer else ("hint_max_usd", "hint_writer")
+            )
+            raise ValueError(f"{given} without {missing}; expected both")
+        if self.hint_writer is not None and self.hints is not None:
+            raise ValueError("hints and hint_writer are both given; expected one of them")
+        if self.hint_writer is not None and not self.alpha_sdpo:
+            raise ValueError("hint_writer is given and alpha_sdpo is 0; set it, or leave hint_writer out")
         return self
 
     def file_digests(self) -> dict[str, str]:

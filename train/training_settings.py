@@ -198,6 +198,8 @@ class TrainingSettings(_Model):
         settings = self.model_dump(mode="json", exclude=excluded)
         if self.composer is not None:
             settings["composer"]["files"] = self.composer.file_digests()
+            for key in ("hint_writer", "hint_max_usd"):  # the file of hint rows has what comes of them
+                del settings["composer"][key]
         if self.lora is not None and self.lora.quantize == "none":
             del settings["lora"]["quantize"]
         return digest("training", canonical_json(settings), size=4)

@@ -193,6 +193,25 @@ class RunSettings(FrozenModel):
         asked = self.asked()
         return asked if self.judge is None or not asked else (*asked, self.judge)
 
+    def hint_writer(self) -> BaseTeacherSettings | None:
+        """Return the teacher that writes hints for a training, None where templates do.
+
+        Raises ConfigError where no teacher of the configuration, nor its judge, has the name.
+        """
+        composer = None if self.training is None else self.training.composer
+        if composer is None or composer.hint_writer is None:
+            return None
+        known = (*self.asked(), *(() if self.judge is None else (self.judge,)))
+        found = next((each for each in known if each.name == composer.hint_writer), None)
+        if found is None:
+            names = ", ".join(each.name for each in known) or "there are none"
+            raise ConfigError(
+                f"training.composer.hint_writer = {composer.hint_writer!r} names no teacher",
+                f"a teacher of this configuration ({names})",
+                "name one of them, or add [[teachers]] or [judge]",
+            )
+        return found
+
     def cap_usd(self) -> float | None:
         """Return the cap of the run in USD, None where nobody is asked.
 

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.estimate.estimate_hints import estimate_workspace_hints
 from tracemill.flows.estimate.expected_pairs import ExpectedPairs, PairForecast
 from tracemill.flows.estimate.pending_questions import QuestionBatch, batch_pending_questions
 from tracemill.flows.labeling.judge_setup import judge_of, judge_text
@@ -81,6 +82,8 @@ class Estimate:
     learned_steps: int = 0
     judge: str = ""
     """What is known of the judge and the most it may cost, "" where there is none."""
+    hints: str = ""
+    """What the hints of a training may cost, "" where no teacher writes them."""
     no_room: int = 0
     """Steps that are expected to be left out, since the caps of the release would drop their pairs."""
 
@@ -95,6 +98,7 @@ class Estimate:
             "by_share": [each.to_json() for each in self.by_share],
             "learned_steps": self.learned_steps,
             "judge": self.judge,
+            "hints": self.hints,
             "no_room": self.no_room,
         }
 
@@ -137,7 +141,8 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     total = _total(figures, tallies, settings.replay.concurrency)
     pairs = forecast.by_share()
     judge = _judge_text(settings, work, asked, sizes, book)
-    return Estimate(tuple(figures), total, shares, cap, later, pairs, forecast.belief().asked, judge, no_room)
+    hints, learned = estimate_workspace_hints(settings, work, book), forecast.belief().asked
+    return Estimate(tuple(figures), total, shares, cap, later, pairs, learned, judge, hints, no_room)
 
 
 def _judge_text(

@@ -1,10 +1,7 @@
 """Find what a replay would ask, without asking: for estimates and dry runs."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from tracemill.flows.admission.redaction_setup import make_trace_filter
 from tracemill.flows.admission.reredaction import Reredactor
@@ -15,7 +12,7 @@ from tracemill.flows.labeling.ask_session import AskSession, refill_session_rows
 from tracemill.flows.labeling.cap_room import CapRoom
 from tracemill.flows.labeling.gate_run import Gate, gate_version
 from tracemill.flows.labeling.label_shard import ShownTrace, load_decisions, load_replies, load_traces
-from tracemill.flows.labeling.run_ledger import build_ledger
+from tracemill.flows.labeling.run_ledger import build_ledger, open_stored_ledger
 from tracemill.flows.labeling.trace_batches import select_traces
 from tracemill.flows.labeling.vote_policy import build_stopper
 from tracemill.flows.run_state.run_records import unfinished_run
@@ -27,7 +24,6 @@ from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import answer_from_reply_json
-from tracemill.teachers.ledger.snapshot import copy_ledger
 from tracemill.teachers.planning.replay_plan import WantedAnswer, plan_items, replay_plan_keys
 from tracemill.teachers.pricing.price_book import PRICES, PriceBook
 from tracemill.teachers.replay.observed_replies import ObservedReplies
@@ -98,7 +94,7 @@ def batch_pending_questions(settings: RunSettings, work: Workspace) -> Iterator[
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
     reredactor = make_reredactor(work, settings)
     chosen = select_traces(work, make_trace_filter(settings.select, work))
-    with _ledger(settings, work) as ledger, build_ledger(None) as refilled:
+    with open_stored_ledger(settings, work) as ledger, build_ledger(None) as refilled:
         book = PriceBook(work.root / PRICES)
         unfinished = unfinished_run(work, settings.fingerprint(), "replay")
         run_id = unfinished.run_id if unfinished and ledger.knows(unfinished.run_id) else ""
@@ -143,22 +139,3 @@ def _decided(
         asking.room.show(shown, [d for d in decisions if d.step_id not in paid])
         no_room = asking.room.expected_full(decisions, paid)
     return QuestionBatch(shown, questions, decisions, bought, open_steps, no_room)
-
-
-@contextmanager
-def _ledger(settings: RunSettings, work: Workspace) -> Iterator[Ledger]:
-    """Open the ledger of the workspace, or a stand-in where that would write.
-
-    It is an empty one where there is none yet, and a copy where the workspace can only be read: to open a
-    ledger is to write to it.
-    """
-    if settings.ledger_url is None and not (work.ledger_path.exists() and work.is_writable()):
-        with TemporaryDirectory(prefix="tracemill-") as folder:
-            place = Path(folder) / "ledger.sqlite"
-            if work.ledger_path.exists():
-                copy_ledger(work.ledger_path, place)
-            with build_ledger(place) as ledger:
-                yield ledger
-        return
-    with build_ledger(settings.ledger_url or work.ledger_path) as ledger:
-        yield ledger

@@ -29,7 +29,7 @@ from tracemill.flows.forget.forget_output import ForgetRemains, forget_output_ro
 from tracemill.flows.labeling.gate_weights import gate_weights_folder
 from tracemill.flows.run_state.closing_table import print_closing
 from tracemill.flows.run_state.publish_log import read_publish_log
-from tracemill.flows.run_state.run_records import sole_writer
+from tracemill.flows.run_state.run_records import HINT_ROWS, sole_writer
 from tracemill.flows.runtime.terminal import confirm_on_terminal
 from tracemill.flows.sources.watermarks import forget_marks
 from tracemill.records.errors import PrivacyError, ReleaseError, WorkspaceError
@@ -37,6 +37,7 @@ from tracemill.records.printable import printable_count
 from tracemill.records.storage.atomic_files import read_json_file, write_json
 from tracemill.records.storage.shard_rewrite import DROP_ORDER, drop_traces, sweep_rewritten_shards
 from tracemill.records.storage.workspace import Workspace, workspace_trace_ids
+from tracemill.teachers.ledger.forget import trace_of_forgotten_answer
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 
 _STRUCTURE = frozenset(("schema", "run_id", "command", "fingerprint", "status", "stage"))
@@ -144,7 +145,7 @@ def carry_out_forget_run(
 
     Gives what was removed from where, and what remains to be done. Hold `sole_writer`.
     """
-    sent_to, published = _sent_to(work, found), _published_at(found)
+    sent_to, published = _sent_to(work, ledger, found), _published_at(found)
     versions = [(path.parent.name, path.name) for path in found.releases]
     names = [_project_name(target)] if found.kind == "project" else []
     values = [target] if found.kind == "value" else []
@@ -157,6 +158,7 @@ def carry_out_forget_run(
     _forget_in_consents(work, found)
     files = _scrub_manifests(work, found, target)
     shutil.rmtree(gate_weights_folder(work), ignore_errors=True)
+    shutil.rmtree(work.root / HINT_ROWS, ignore_errors=True)
     rows = {name: drop_traces(work, name, found.traces) for name in DROP_ORDER}
     return record_of(found, rows, answers, files, ForgetRemains(sent_to, published, ledger))
 
@@ -188,14 +190,28 @@ def _remove_release(path: Path) -> None:
         raise ReleaseError(f"{path} cannot be removed ({error.strerror})", "a writable folder") from error
 
 
-def _sent_to(work: Workspace, found: ForgetTargets) -> list[str]:
-    """Return the real models that were shown any of the target."""
+def _sent_to(work: Workspace, ledger: Ledger | None, found: ForgetTargets) -> list[str]:
+    """Return the real models that were shown any of the target: those of the replies, and of hints.
+
+    The answers of a teacher that writes hints are in the ledger alone.
+    """
     models: set[str] = set()
     for table in work.current("replies", found.traces):
         for row in table.select(["teacher", "model", "provider", "simulated"]).to_pylist():
             if not row["simulated"]:
-                models.add(f"{row['model'] or row['teacher']} ({row['provider'] or 'provider not named'})")
+                models.add(_named_model(row["model"] or row["teacher"], row["provider"]))
+    for _, text in ledger.texts() if ledger is not None else ():
+        if trace_of_forgotten_answer(text) in found.traces:
+            reply = json.loads(text)
+            if not reply.get("simulated"):
+                models.add(
+                    _named_model(reply.get("model") or reply.get("teacher", ""), reply.get("provider"))
+                )
     return sorted(models)
+
+
+def _named_model(model: str, provider: str | None) -> str:
+    return f"{model} ({provider or 'provider not named'})"
 
 
 def _forget_in_ledger(work: Workspace, ledger: Ledger | None, found: ForgetTargets, listed: Forgotten) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers, check_all
 from tracemill.teachers.core.price import nanousd_to_usd, usd_down
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import BudgetSettings
+from tracemill.teachers.core.teacher_settings import BaseTeacherSettings, BudgetSettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import RunSpending
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
@@ -39,11 +39,12 @@ from tracemill.teachers.pricing.price_book import PriceBook
 from tracemill.teachers.replay.breaker import CircuitBreaker
 from tracemill.teachers.replay.buy_answer import RetryWait
 from tracemill.teachers.replay.replay_run import ReplayObserver, ReplayRequest, ReplayResult, replay
+from tracemill.train.hints.hint_question import HINT_VERSION
 
 if TYPE_CHECKING:
     from tracemill.flows.labeling.label_shard import ShownTrace
 
-DISPUTED = "the votes make no pair"
+DISPUTED, FAILED_ACTION = "the votes make no pair", "the action failed"
 COMING_HOME = "interrupted: up to {:.0f} s for calls in flight to come home, Ctrl-C cuts them off"
 
 
@@ -147,24 +148,37 @@ class AskSession:
         assert self.settings.judge is not None
         self.meter.expect(fewer=-len(questions))
         named = self.settings.judge.model_copy(update={"name": self.judge.teacher(order)})
-        teachers = build_teachers([named], os.environ, self._redact, self.prices)
-        decisions = [
-            Decision(question.step_id, named.name, "ask", DISPUTED, JUDGE_VERSION, 1.0, 0.0)
-            for question in questions
-        ]
-        return self._run(
-            ReplayRequest(
-                questions,
-                decisions,
-                teachers,
-                self.ledger,
-                self.run_id,
-                self.settings.replay.model_copy(update={"samples": 1}),
-                breaker=self.breaker,
-                closed=self.closed,
-                time_left_s=self._time_left_s(),
-            )
+        return self._run(self._request_to(named, questions, DISPUTED, JUDGE_VERSION))
+
+    def ask_hints(self, shown: "Sequence[ShownTrace]", questions: Sequence[Question]) -> ReplayResult:
+        """Ask the one teacher of the session for hints at steps of these traces, under the cap of the run.
+
+        Raises PrivacyError for a trace that nobody accepted to send.
+        """
+        self._require_accepted(shown)
+        [writer] = self.settings.asked()
+        request = self._request_to(writer, questions, FAILED_ACTION, HINT_VERSION)
+        return self._run(replace(request, redact=_redaction_of(shown)))
+
+    def _request_to(
+        self, teacher: BaseTeacherSettings, questions: Sequence[Question], why: str, version: str
+    ) -> ReplayRequest:
+        """Return the request that asks one teacher all these questions, each once."""
+        return ReplayRequest(
+            questions,
+            [Decision(each.step_id, teacher.name, "ask", why, version, 1.0, 0.0) for each in questions],
+            build_teachers([teacher], os.environ, self._redact, self.prices),
+            self.ledger,
+            self.run_id,
+            self.settings.replay.model_copy(update={"samples": 1}),
+            breaker=self.breaker,
+            closed=self.closed,
+            time_left_s=self._time_left_s(),
         )
+
+    def _require_accepted(self, shown: "Sequence[ShownTrace]") -> None:
+        if not self.accepted.issuperset(item.trace.trace_id for item in shown):
+            raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
 
     def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
         """Let the gate learn from what came of a batch, if it does; the next batch is decided by that."""
@@ -202,15 +216,13 @@ class AskSession:
         Steps that the `stopper` decides are not asked further. Raises PrivacyError for a trace that nobody
         accepted to send.
         """
-        if not self.accepted.issuperset(item.trace.trace_id for item in shown):
-            raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
+        self._require_accepted(shown)
         states = sum(item.trace.step_count for item in shown)
         wanted = sum(decision.verdict == "ask" for decision in decisions) * self.settings.replay.samples
         self.meter.expect(fewer=self._most(states) - wanted)
         self.states_left = max(self.states_left - states, 0)
         if self.gate is not None:
             self.gate.asked()
-        known = {item.trace.trace_id: item.reply for item in shown}
         request = ReplayRequest(
             [question for item in shown for question in item.questions()],
             decisions,
@@ -221,7 +233,7 @@ class AskSession:
             stopper,
             self.room,
             self.breaker,
-            redact=lambda reply: known[StepId.parse(reply.step_id).trace_id](reply),
+            redact=_redaction_of(shown),
             closed=self.closed,
             time_left_s=self._time_left_s(),
             remaining=self.states_left / max(states, 1),
@@ -272,6 +284,12 @@ class AskSession:
             held_calls=spent.open_calls,
             outages=self.breaker.outages(),
         )
+
+
+def _redaction_of(shown: "Sequence[ShownTrace]") -> Callable[[TeacherReply], TeacherReply]:
+    """Return what redacts a reply at a step of these traces."""
+    known = {item.trace.trace_id: item.reply for item in shown}
+    return lambda reply: known[StepId.parse(reply.step_id).trace_id](reply)
 
 
 class _Gauge(ReplayObserver):

@@ -69,3 +69,24 @@ def build_ledger(place: Path | str | None) -> "Iterator[Ledger]":
     text = str(place)
     with Ledger(text if "://" in text else sqlite_url(Path(text))) as ledger:
         yield ledger
+
+
+@contextmanager
+def open_stored_ledger(settings: RunSettings, work: Workspace) -> "Iterator[Ledger]":
+    """Open the ledger of the workspace, or a stand-in where that would write.
+
+    It is an empty one where there is none yet, and a copy where the workspace can only be read: to open a
+    ledger is to write to it.
+    """
+    if settings.ledger_url is None and not (work.ledger_path.exists() and work.is_writable()):
+        with TemporaryDirectory(prefix="tracemill-") as folder:
+            place = Path(folder) / "ledger.sqlite"
+            if work.ledger_path.exists():
+                from tracemill.teachers.ledger.snapshot import copy_ledger
+
+                copy_ledger(work.ledger_path, place)
+            with build_ledger(place) as ledger:
+                yield ledger
+        return
+    with build_ledger(settings.ledger_url or work.ledger_path) as ledger:
+        yield ledger

@@ -4,7 +4,8 @@
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pyarrow.dataset as ds
 
 from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.run_state.run_records import HINT_ROWS
+from tracemill.flows.training.hint_writer import HintConsent, write_hints
 from tracemill.records.errors import TrainingError
 from tracemill.records.identity import StepId, digest
 from tracemill.records.message import Message, ToolCall
@@ -20,20 +23,27 @@ from tracemill.records.storage.atomic_files import write_atomically
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Trace
-from tracemill.train.hints.hint_rows import build_hint_rows
+from tracemill.train.hints.error_sites import ErrorSite
+from tracemill.train.hints.hint_rows import WriteHint, build_hint_rows, template_hint
+from tracemill.train.hints.hint_text import Hint, add_agreed_action
 from tracemill.train.training_job import TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 
 _TRAIN = "train"
+_NOT_ASKED = "not asked"
 
 
 def add_hint_rows(
-    settings: RunSettings, training: TrainingSettings, release: TrainingRelease
+    settings: RunSettings,
+    training: TrainingSettings,
+    release: TrainingRelease,
+    consent: HintConsent | None = None,
 ) -> TrainingSettings:
     """Return the settings of a training with the file of its hint rows, where it wants some and names none.
 
-    Stored text is redacted again by today's rules. Sessions that the release holds out give no rows. Raises
-    TrainingError where there is no row.
+    Stored text is redacted again by today's rules. Sessions that the release holds out give no rows. A
+    configured writer is asked for the hints it has not written yet. Raises TrainingError where there is no
+    row, and what `write_hints` raises.
     """
     composer = training.composer
     if composer is None or not composer.alpha_sdpo or composer.hints is not None:
@@ -46,10 +56,15 @@ def add_hint_rows(
     work = Workspace.open(settings.workspace, create=False)
     reredactor = make_reredactor(work, settings)
     held_out, agreed = _held_out_traces(release.path), _agreed_actions(release.path)
+    write = template_hint
+    if settings.hint_writer() is not None:
+        write = _by_writer(
+            write_hints(settings, work, reredactor, held_out, release, consent or HintConsent())
+        )
     traces = (
         reredactor.redact_again(trace).trace for trace in _traces(work) if trace.trace_id not in held_out
     )
-    lines = sorted(json.dumps(row, sort_keys=True) for row in build_hint_rows(traces, agreed))
+    lines = sorted(json.dumps(row, sort_keys=True) for row in build_hint_rows(traces, agreed, write))
     if not lines:
         raise TrainingError(
             f"composer.alpha_sdpo is {composer.alpha_sdpo} and no session to train on has a failed action",
@@ -57,22 +72,31 @@ def add_hint_rows(
             "set training.composer.alpha_sdpo = 0 to train without hints",
         )
     text = "\n".join(lines) + "\n"
-    path = _folder(settings.workspace / "trainings") / f"{digest('hints', text)}.jsonl"
+    path = settings.workspace / HINT_ROWS / f"{digest('hints', text)}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with write_atomically(path, private=True) as file:
         file.write_text(text, encoding="utf-8")
-    return training.model_copy(update={"composer": composer.model_copy(update={"hints": path.resolve()})})
+    made = {"hints": path.resolve(), "hint_writer": None, "hint_max_usd": None}
+    return training.model_copy(update={"composer": composer.model_copy(update=made)})
 
 
 def remove_hint_rows(trainings: Path, training: TrainingSettings) -> None:
     """Remove the file of hint rows that was written for a training; a file of the user's stays."""
     hints = training.composer.hints if training.composer is not None else None
-    if hints is not None and hints.parent == _folder(trainings).resolve():
+    if hints is not None and hints.parent == (trainings / HINT_ROWS.name).resolve():
         hints.unlink(missing_ok=True)
 
 
-def _folder(trainings: Path) -> Path:
-    return trainings / "hints"
+def _by_writer(hints: Mapping[str, Hint]) -> WriteHint:
+    """Return what gives the hints of a writer, and those of templates where it wrote none."""
+
+    def write(site: ErrorSite, agreed: Message | None) -> Hint:
+        found = hints.get(str(site.state.step_id), Hint("", fallback=_NOT_ASKED))
+        if found.text:
+            return replace(found, text=add_agreed_action(found.text, agreed))
+        return replace(template_hint(site, agreed), fallback=found.fallback)
+
+    return write
 
 
 def _traces(work: Workspace) -> Iterator[Trace]:

@@ -9,10 +9,12 @@ from tracemill.flows.run_state.run_summary import ReleaseOutcome
 from tracemill.flows.runtime.interrupts import terminable
 from tracemill.flows.runtime.progress import ProgressMeter, progress_meter
 from tracemill.flows.training.hint_rows_file import add_hint_rows, remove_hint_rows
+from tracemill.flows.training.hint_writer import HintConsent
 from tracemill.flows.training.promotion_run import decision_table_rows, promote_or_keep
 from tracemill.flows.training.resolve_release import resolve_training_release
 from tracemill.records.errors import ConfigError, TracemillError, TrainingError
 from tracemill.records.version import __version__
+from tracemill.train.hints.writers import writer_lines
 from tracemill.train.launch.job_record import JobRecord
 from tracemill.train.launch.launch_training import (
     SubmittedJob,
@@ -24,6 +26,7 @@ from tracemill.train.launch.launch_training import (
     run_launched,
     submit_training,
 )
+from tracemill.train.launch.registry import LAUNCHERS
 from tracemill.train.start_child import check_places
 from tracemill.train.training_job import (
     TrainingJob,
@@ -34,6 +37,7 @@ from tracemill.train.training_job import (
 )
 from tracemill.train.training_settings import TrainingSettings
 
+_ASKS_NOBODY = HintConsent(asks=False)
 _SIMULATED = "none: the release holds simulated rows, and training.simulated is not set"
 
 
@@ -56,9 +60,12 @@ def train_on(settings: RunSettings, asked: str | None) -> TrainingResult:
 
 
 @terminable()
-def train_and_decide(settings: RunSettings, asked: str | None) -> dict[str, Any]:
-    """Train as `train_on`, decide whether the new model takes the last one's place, and give the figures."""
-    return _train_and_decide(settings, training_job(settings, asked))
+def train_and_decide(settings: RunSettings, asked: str | None, yes: bool = False) -> dict[str, Any]:
+    """Train as `train_on`, decide whether the new model takes the last one's place, and give the figures.
+
+    `yes` accepts that failed actions are sent to a teacher that writes hints.
+    """
+    return _train_and_decide(settings, training_job(settings, asked, HintConsent(yes=yes)))
 
 
 def _train_and_decide(settings: RunSettings, job: TrainingJob) -> dict[str, Any]:
@@ -66,39 +73,47 @@ def _train_and_decide(settings: RunSettings, job: TrainingJob) -> dict[str, Any]
     return figures(made) | {"decision": promote_or_keep(settings, job, made)}
 
 
-def training_job(settings: RunSettings, asked: str | None) -> TrainingJob:
-    """Return the job that trains on the release `asked` names, by default the newest one."""
+def training_job(settings: RunSettings, asked: str | None, consent: HintConsent | None = None) -> TrainingJob:
+    """Return the job that trains on the release `asked` names, by default the newest one.
+
+    A teacher that writes hints is asked as `consent` says.
+    """
     training = training_settings_of_run(settings)
     release = resolve_training_release(asked or settings.release.name, settings.workspace / "releases")
-    return _job(settings, training, release)
+    return _job(settings, training, release, consent)
 
 
 @terminable()
-def train_unattended(settings: RunSettings, asked: str | None) -> dict[str, Any]:
+def train_unattended(
+    settings: RunSettings, asked: str | None, accept_by: str = "`tracemill train --yes`"
+) -> dict[str, Any]:
     """Train on the release `asked` names without a person who looks on; gives figures or why not (`note`).
 
-    Raises TrainingError, ReleaseError or SourceError where it cannot start or fails.
+    What would leave this machine must have been accepted before, by a run or by `accept_by`. Raises
+    TrainingError, ReleaseError or SourceError where it cannot start or fails, and what `add_hint_rows`
+    raises.
     """
     training = training_settings_of_run(settings)
     release = resolve_training_release(asked or settings.release.name, settings.workspace / "releases")
     if release.simulated in ("some", "all") and not training.simulated:
         return {"note": _SIMULATED}
-    return _train_and_decide(settings, _job(settings, training, release))
+    return _train_and_decide(settings, _job(settings, training, release, HintConsent(accept_by=accept_by)))
 
 
 def describe_training(settings: RunSettings, asked: str | None) -> dict[str, Any]:
-    """Return the exact job that a training would submit; submit nothing."""
-    return describe_job(training_job(settings, asked), trainings_folder(settings))
+    """Return the exact job that a training would submit; submit nothing, and ask for no hint."""
+    return describe_job(training_job(settings, asked, _ASKS_NOBODY), trainings_folder(settings))
 
 
-def start_training(settings: RunSettings, asked: str | None) -> SubmittedJob:
-    """Submit a training, or find it again, and do not wait for it."""
-    return submit_training(training_job(settings, asked), trainings_folder(settings))
+def start_training(settings: RunSettings, asked: str | None, yes: bool = False) -> SubmittedJob:
+    """Submit a training, or find it again, and do not wait for it. `yes` is that of `train_and_decide`."""
+    job = training_job(settings, asked, HintConsent(yes=yes))
+    return submit_training(job, trainings_folder(settings))
 
 
 def stop_training(settings: RunSettings, asked: str | None) -> JobRecord:
     """Ask the job of a training to stop. Raises TrainingError where there is none."""
-    job = training_job(settings, asked)
+    job = training_job(settings, asked, _ASKS_NOBODY)
     record = cancel_job(job, trainings_folder(settings))
     if record is None:
         raise _no_job_error(job)
@@ -107,7 +122,7 @@ def stop_training(settings: RunSettings, asked: str | None) -> JobRecord:
 
 def training_log(settings: RunSettings, asked: str | None) -> Iterator[str]:
     """Yield what the job of a training has written. Raises TrainingError where there is none."""
-    job = training_job(settings, asked)
+    job = training_job(settings, asked, _ASKS_NOBODY)
     found = find_job(job, trainings_folder(settings))
     if found is None:
         raise _no_job_error(job)
@@ -134,10 +149,17 @@ def _train(settings: RunSettings, job: TrainingJob) -> TrainingResult:
     return made
 
 
-def _job(settings: RunSettings, training: TrainingSettings, release: TrainingRelease) -> TrainingJob:
-    training = add_hint_rows(settings, training, release)
+def _job(
+    settings: RunSettings,
+    training: TrainingSettings,
+    release: TrainingRelease,
+    consent: HintConsent | None = None,
+) -> TrainingJob:
     if release.configs is not None and reads_rows(training):
         check_config(release, training.method, release.configs)
+    if settings.hint_writer() is not None and (consent is None or consent.asks):
+        LAUNCHERS.get(training.launcher).check(training)  # before anything is spent
+    training = add_hint_rows(settings, training, release, consent)
     output = training.output or settings.workspace / "checkpoints"
     placed = training.model_copy(update={"output": Path(output).resolve()})
     return TrainingJob(release=release, settings=placed, tracemill_version=__version__)
@@ -166,7 +188,8 @@ def train_after_release(settings: RunSettings, outcome: ReleaseOutcome) -> dict[
         return None
     try:
         release = resolve_training_release(outcome.path, settings.workspace / "releases")
-        job = _job(settings, training, release)
+        asks = outcome.created and (release.simulated == "none" or training.simulated)
+        job = _job(settings, training, release, HintConsent(asks, accept_by="`tracemill train --yes`"))
         if not outcome.created and not is_unfinished(job, trainings_folder(settings)):
             return {"note": "none: no new version"}
         if release.simulated != "none" and not training.simulated:
@@ -249,6 +272,7 @@ def _channel_rows(channels: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
             rows.append((f"channel {name}", f"off: {channel['off']}"))
             continue
         said = f"weight {channel['weight']:g}, {channel['examples']:,} {kinds[name]}"
+        said += "".join(f"\n{line}" for line in writer_lines(channel))
         dropped = "".join(f"\n{count:,} dropped: {why}" for why, count in channel["dropped"].items())
         rows.append((f"channel {name}", said + dropped))
     return rows

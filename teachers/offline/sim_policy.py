@@ -20,7 +20,8 @@ _INVALID_SHARE = 0.02
 _SETTLED_SHARE = 0.2  # open states at which most teachers see the same next step
 _OWN_SHARE = 0.8
 _ODD_SHARE = 0.3
-_LETTERS = frozenset("ABN")
+_NO_HINT_SHARE = 0.1
+_HINT = re.compile(r"\n\nThe error:\n(.*?)\n\n.*Answer with the hint alone, or with NONE", re.DOTALL)
 _TWO_ACTIONS = re.compile(r"\n\nA:\n(.*)\n\nB:\n(.*)\n\n.*one letter: A, B, or N", re.DOTALL)
 
 
@@ -153,6 +154,17 @@ def _judge(messages: Sequence[Mapping[str, Any]], seed: int, model: str) -> _Mov
     return _Move("A" if liked == first else "B")
 
 
+def _hint(messages: Sequence[Mapping[str, Any]], draw: Callable[[str], float]) -> _Move | None:
+    """Return a hint where the last message asks for one on an error, a few times none; else None."""
+    found = _HINT.search(sim_view_text(messages[-1])) if messages else None
+    if found is None:
+        return None
+    if draw("hint") < _NO_HINT_SHARE:
+        return _Move("NONE")
+    lines = found[1].strip().splitlines() or ["nothing"]
+    return _Move(f"Look at what is there first. The last words of the error are: {lines[-1][:200]}")
+
+
 def _spoil(move: _Move, draw: Callable[[str], float]) -> _Move:
     """Return an answer that cannot be carried out: an unknown tool or invalid arguments."""
     if draw("spoil") < 0.5 or move.call is None:
@@ -198,10 +210,11 @@ def simulate_answer(
     agreement = 0.95 if view.fault else 0.75 if settled else 0.1
     style = PLAIN if tools else sim_text_style(messages)
     box = Toolbox.of(tools) if tools else sim_text_toolbox(style)
-    move = _judge(messages, seed, model) or _pick(view, box, agreement, settled, draw)
-    if style != PLAIN and move.text not in _LETTERS:
+    told = _judge(messages, seed, model) or _hint(messages, draw)
+    move = told or _pick(view, box, agreement, settled, draw)
+    if style != PLAIN and told is None:
         move = _Move(write_sim_text_call(style, move.text, move.call))
-    if tools and move.text not in _LETTERS and draw("invalid") < _INVALID_SHARE:
+    if tools and told is None and draw("invalid") < _INVALID_SHARE:
         move = _spoil(move, draw)
     calls = (move.call,) if move.call else ()
     answer = move.text + "".join(name + arguments for name, arguments in calls)

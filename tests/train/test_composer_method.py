@@ -1,6 +1,7 @@
 """`method = "composer"`: a training from its settings to its checkpoint, cut off, refused."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,21 @@ from tracemill.records.errors import ConfigError, TrainingError
 from tracemill.train.hints.hint_rows import add_hint
 from tracemill.train.start_child import run_training
 from tracemill.train.training_job import REPORT, TrainingJob, TrainingRelease
-from tracemill.train.training_settings import TrainingSettings
+from tracemill.train.training_settings import LoraSettings, TrainingSettings
 
 REWARD = """
 def length(completions, **row):
     return [float(len(each[0]["content"]) % 5) for each in completions]
 """
 PLACE = "prompts.jsonl"
+WRITERS = (
+    "4 written by a/model, 1 of them simulated",
+    "1 written by template",
+    "1 of a template, as the writer's answer is missing: refused",
+)
+LORA = {"r": 4, "alpha": 8}
+REWARD_HERE = f"{__name__}:length"
+WRITTEN = {"tasks": "t", "hint_writer": "m", "hint_max_usd": 1}
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -31,11 +40,34 @@ def prompt_rows(count: int) -> list[dict[str, Any]]:
     return [{"prompt": [{"role": "user", "content": f"Fix bug {number}."}]} for number in range(count)]
 
 
+def pair_rows(count: int) -> list[dict[str, Any]]:
+    rows = []
+    for number, row in enumerate(prompt_rows(count)):
+        sides = {"chosen": f"I test {number}.", "rejected": f"Done with {number}."}
+        told = {side: [{"role": "assistant", "content": text}] for side, text in sides.items()}
+        rows.append({"pair_id": f"p{number}", **row, **told, "tools": []})
+    return rows
+
+
+def length(completions: list[Any], **_: Any) -> list[float]:
+    """A reward that can be named as a function of this module."""
+    return [float(len(each[0]["content"]) % 5) for each in completions]
+
+
 def hint_rows(count: int) -> list[dict[str, Any]]:
+    """Rows by a model, but for the first: it was refused, and a template stands in."""
     said = [{"role": "assistant", "content": "I test."}]
     more = {"completion": said, "tools": []}
     return [
-        {"step_id": f"s{number}", **row, "hinted_prompt": add_hint(row["prompt"], "Say: I test."), **more}
+        {
+            "step_id": f"s{number}",
+            **row,
+            "hinted_prompt": add_hint(row["prompt"], "Say: I test."),
+            "writer": "a/model" if number else "template",
+            "fallback": "" if number else "refused",
+            "simulated": number == 1,
+            **more,
+        }
         for number, row in enumerate(prompt_rows(count))
     ]
 
@@ -54,7 +86,7 @@ def job(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     )
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "lengths.py").write_text(REWARD)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "package"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "package"), prepend=os.pathsep)
     write_rows(tmp_path / PLACE, prompt_rows(6))
     write_rows(tmp_path / "hints.jsonl", hint_rows(5))
 
@@ -87,7 +119,15 @@ def test_every_channel_learns_and_the_results_say_of_what(job: Any) -> None:
     report = json.loads((made.path / REPORT).read_text())
     assert report["channels"] == {
         "grpo": {"weight": 1.0, "examples": 6, "dropped": {}, "off": None},
-        "sdpo": {"weight": 0.5, "examples": 5, "dropped": {}, "off": None},
+        "sdpo": {
+            "weight": 0.5,
+            "examples": 5,
+            "dropped": {},
+            "off": None,
+            "writers": {"a/model": 4, "template": 1},
+            "fallbacks": {"refused": 1},
+            "simulated_hints": {"a/model": 1},
+        },
         "replay": {"weight": 0.2, "examples": 8, "dropped": {}, "off": None},
     }
     assert [entry["step"] for entry in report["losses"]] == [1, 2, 3]
@@ -97,10 +137,11 @@ def test_every_channel_learns_and_the_results_say_of_what(job: Any) -> None:
         assert entry["loss/sdpo_kl"] > 0
     assert report["losses"][0]["loss/trace_replay_dpo"] == pytest.approx(0.6931, abs=1e-3)
     card = (made.path / "README.md").read_text()
-    assert "| channel sdpo | weight 0.5, 5 examples, 0 dropped |" in card.splitlines()
+    assert f"| channel sdpo | weight 0.5, 5 examples, 0 dropped; {'; '.join(WRITERS)} |" in card.splitlines()
     assert PLACE not in card
     rows = dict(training_table_rows(figures(made)))
     assert rows["channel replay"] == "weight 0.2, 8 pairs"
+    assert rows["channel sdpo"].splitlines() == ["weight 0.5, 5 hint rows", *WRITERS]
     assert "validation" not in rows
 
 
@@ -124,7 +165,6 @@ def test_a_channel_that_is_off_says_so_and_wants_no_input(job: Any, tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_training_that_was_cut_off_ends_as_one_that_was_not(job: Any, tmp_path: Path) -> None:
-    import os
     import signal
 
     whole = run_training(job(), lambda said: None)
@@ -170,6 +210,83 @@ def test_a_missing_input_is_one_line_before_the_first_step(
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_lora_trains_adapters_alone_and_their_absence_is_the_reference(
+    job: Any, tiny: Path, tmp_path: Path
+) -> None:
+    import torch
+    from datasets import Dataset
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from tracemill.train.compose import pair_log_probs
+    from tracemill.train.composer.encode_rows import collate_pairs
+    from tracemill.train.composer.method_trainer import composer_trainer
+    from tracemill.train.trl.fit_rows import FittedRows
+
+    def log_probs(model: Any, pairs: Any) -> torch.Tensor:
+        with torch.no_grad():
+            chosen, rejected, _ = pair_log_probs(model, collate_pairs(pairs, pad_id), average=False)
+        return torch.cat([chosen, rejected])
+
+    composer = job(reward=REWARD_HERE, beta_replay=0.5).settings.model_copy(
+        update={"lora": LoraSettings.model_validate(LORA)}
+    )
+    tokenizer: Any = AutoTokenizer.from_pretrained(tiny)
+    pad_id = tokenizer.pad_token_id
+    fitted = FittedRows()
+    fitted.rows = pair_rows(4)
+    common = {"output_dir": str(tmp_path / "run" / "checkpoints"), "max_steps": 2, "learning_rate": 1e-2}
+    common |= {"per_device_train_batch_size": 2, "logging_steps": 1, "report_to": "none", "use_cpu": True}
+    common |= {"bf16": False, "save_strategy": "no", "gradient_checkpointing": False}
+    data = {"train": (Dataset.from_list([]), fitted)}
+    trainer: Any = composer_trainer(composer, common, tokenizer, data, [])
+    pairs, reference = trainer.channels.pairs, trainer.channels.reference
+    assert reference is not None
+    assert reference.computed == len(pairs) == 4
+    learned = {name for name, value in trainer.model.named_parameters() if value.requires_grad}
+    assert len(learned) == 14
+    assert all(".lora_A." in name or ".lora_B." in name for name in learned)
+    before = {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
+    trainer.train()
+    moved = {n for n, value in trainer.model.named_parameters() if not torch.equal(value, before[n])}
+    assert moved == learned
+
+    model = trainer.model.eval()
+    kept = torch.cat([each.cpu() for each in reference.of(pairs).values()])
+    plain = log_probs(AutoModelForCausalLM.from_pretrained(tiny).eval(), pairs)
+    with model.disable_adapter():
+        torch.testing.assert_close(log_probs(model, pairs), plain)
+    torch.testing.assert_close(kept, plain)
+    assert (log_probs(model, pairs) - kept).abs().max() > 1e-3
+    logged = [each["loss/trace_replay_dpo"] for each in trainer.state.log_history if "loss/grpo" in each]
+    assert logged[0] == pytest.approx(0.693147, abs=1e-5)
+    assert logged[1] != pytest.approx(0.693147, abs=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_lora_on_two_processes_ends_with_an_adapter_that_learned(job: Any, tiny: Path) -> None:
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    given = job(beta_replay=0.5)
+    more = {"lora": LoraSettings.model_validate(LORA), "processes": 2, "max_steps": 2}
+    given = given.model_copy(update={"settings": given.settings.model_copy(update=more)})
+    made = run_training(given, lambda said: None)
+    assert (made.path / "adapter_model.safetensors").exists()
+    assert not (made.path / "model.safetensors").exists()
+    assert (made.report["processes"], made.report["steps"]) == (2, 2)
+    for entry in made.report["losses"]:
+        whole = entry["loss/grpo"] + 0.5 * entry["loss/sdpo_kl"] + 0.5 * entry["loss/trace_replay_dpo"]
+        assert entry["loss/total"] == pytest.approx(whole, rel=1e-4)
+    assert made.report["losses"][0]["loss/trace_replay_dpo"] == pytest.approx(0.6931, abs=1e-3)
+    model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(tiny), made.path)
+    adapters = [value for name, value in model.named_parameters() if "lora_B" in name]
+    assert len(adapters) == 7
+    assert all(value.abs().max() > 0 for value in adapters)
+
+
+@pytest.mark.slow
 def test_vocabularies_that_differ_are_an_error(tiny: Path) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -190,6 +307,10 @@ def test_vocabularies_that_differ_are_an_error(tiny: Path) -> None:
         ({"composer": {"prompts": "p", "tasks": "t"}}, "both of tasks and prompts given"),
         ({"composer": {"prompts": "p"}}, "prompts without reward"),
         ({"composer": {"tasks": "t", "hints": "h", "alpha_sdpo": 0}}, "hints are given and alpha_sdpo is 0"),
+        ({"composer": {"tasks": "t", "hint_writer": "m"}}, "hint_writer without hint_max_usd; expected both"),
+        ({"composer": {"tasks": "t", "hint_max_usd": 1}}, "hint_max_usd without hint_writer; expected both"),
+        ({"composer": WRITTEN | {"hints": "h"}}, "hints and hint_writer are both given"),
+        ({"composer": WRITTEN | {"alpha_sdpo": 0}}, "hint_writer is given and alpha_sdpo is 0"),
         ({"batch": 3, "accumulate": 1}, r"is 3; expected a multiple of composer\.generations = 4"),
         ({"launcher": "slurm"}, 'is for launcher = "local" alone'),
         ({"method": "dpo"}, 'composer is a table of method = "composer" alone'),

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from tracemill.ingesters.ingester_classes import ClaudeCodeIngester
-from tracemill.records.message import ErrorKind, Message, ToolCall
+from tracemill.records.message import Action, ErrorKind, Message, ToolCall
 from tracemill.records.trace import Context, Step, Trace
 from tracemill.train.hints.error_sites import error_sites
+from tracemill.train.hints.hint_question import hint_message, read_hint
 from tracemill.train.hints.hint_rows import build_hint_rows
 from tracemill.train.hints.hint_text import MOST_CHARACTERS, write_hint
+from tracemill.train.hints.writers import count_writers, writer_lines
 
 CALLS = tuple(ToolCall(f"c{n}", "Bash", f'{{"command":"run {n}"}}') for n in range(4))
 AGREED = Message("assistant", "Look first.", (ToolCall("t", "Read", '{"file_path":"a.py"}'),))
@@ -91,3 +93,52 @@ def test_sessions_of_the_repository_have_sites() -> None:
     rows = list(build_hint_rows(traces))
     assert len(rows) >= 3
     assert all(row["hint"] and row["hinted_prompt"] != row["prompt"] for row in rows)
+
+
+def test_a_model_is_asked_about_the_action_and_its_error(trace: Trace) -> None:
+    first, second = error_sites(trace)
+    text = hint_message(first).content
+    assert '\n\nThe action:\nBash {"command":"run 0"}\n\n' in text
+    assert "\n\nThe error:\nExit code 2\nno such file\n\n" in text
+    assert "\n\nThe error:\nbad path\n\n" in hint_message(second).content
+    assert hint_message(first) != hint_message(second)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (Action("  Look first. "), ("Look first.", "")),
+        (Action(""), ("", "no hint")),
+        (Action("None."), ("", "no hint")),
+        (Action("'NONE'"), ("", "no hint")),
+        (Action("None of the files is there."), ("None of the files is there.", "")),
+        (Action("Look first.", CALLS[:1]), ("", "called a tool")),
+        (Action("a" * 1000), ("a" * 1000, "")),
+        (Action("a" * 1001), ("", "too long")),
+    ],
+)
+def test_an_answer_is_a_hint_or_says_why_it_is_none(answer: Action, found: tuple[str, str]) -> None:
+    assert read_hint(answer) == found
+
+
+def test_writers_are_counted_over_the_rows_that_are_used() -> None:
+    rows = [
+        {"step_id": "a", "writer": "m", "fallback": "", "simulated": True},
+        {"step_id": "b", "writer": "m", "fallback": "", "simulated": False},
+        {"step_id": "c", "writer": "template", "fallback": "refused", "simulated": False},
+        {"step_id": "d", "writer": "template", "fallback": "", "simulated": False},
+        {"step_id": "e", "writer": "m", "fallback": "", "simulated": False},
+    ]
+    found = count_writers(rows, {"a", "b", "c", "d"})
+    assert found == {
+        "writers": {"m": 2, "template": 2},
+        "fallbacks": {"refused": 1},
+        "simulated_hints": {"m": 1},
+    }
+    assert writer_lines(found) == [
+        "2 written by m, 1 of them simulated",
+        "2 written by template",
+        "1 of a template, as the writer's answer is missing: refused",
+    ]
+    assert count_writers([{"step_id": "a"}], {"a"}) == {}
+    assert writer_lines({"weight": 0.1}) == []

@@ -20,6 +20,8 @@ def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
     rows.append(("early stopping", _early(found)))
     if found.judge:
         rows.append(("judge", found.judge))
+    if found.hints:
+        rows.append(("hints", found.hints))
     if found.by_share:
         rows.append(("gate.share", _by_share(found)))
     return rows

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tracemill.cli.options import ConfigArgument, Json, WorkspaceOption
+from tracemill.cli.options import ConfigArgument, Json, WorkspaceOption, Yes
 from tracemill.cli.overrides import run_overrides
 
 
@@ -45,6 +45,7 @@ def train(
     detach: Annotated[bool, typer.Option("--detach", help="Submit the job and do not wait for it.")] = False,
     logs: Annotated[bool, typer.Option("--logs", help="Print what the submitted job has written.")] = False,
     cancel: Annotated[bool, typer.Option("--cancel", help="Ask the submitted job to stop.")] = False,
+    yes: Yes = False,
     workspace: WorkspaceOption = None,
     json: Json = False,
 ) -> None:
@@ -67,7 +68,11 @@ def train(
         over["training"] = chosen
     flags = (("--dry-run", dry_run), ("--detach", detach), ("--logs", logs), ("--cancel", cancel))
     run_action(
-        TrainAction.of(name for name, chosen in flags if chosen), load_settings(config, over), release, json
+        TrainAction.of(name for name, chosen in flags if chosen),
+        load_settings(config, over),
+        release,
+        json,
+        yes,
     )
 
 

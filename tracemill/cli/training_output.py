@@ -35,8 +35,10 @@ class TrainAction(StrEnum):
                 raise ConfigError(f"{' and '.join(chosen)} are both given", "one of them")
 
 
-def run_action(action: TrainAction, settings: "RunSettings", release: str | None, as_json: bool) -> None:
-    """Run `tracemill train`."""
+def run_action(
+    action: TrainAction, settings: "RunSettings", release: str | None, as_json: bool, yes: bool
+) -> None:
+    """Run `tracemill train`; `yes` accepts that a teacher is asked for hints."""
     from tracemill.flows.training import training_run as run
 
     if settings.training is not None and settings.training.launcher == "prefect":
@@ -49,7 +51,7 @@ def run_action(action: TrainAction, settings: "RunSettings", release: str | None
                 sys.stdout.write(printable(line, 10_000) + "\n")
         case TrainAction.DETACH | TrainAction.CANCEL:
             if action == TrainAction.DETACH:
-                record, done = run.start_training(settings, release).record, "submitted"
+                record, done = run.start_training(settings, release, yes).record, "submitted"
             else:
                 record, done = run.stop_training(settings, release), "told to stop"
             found = record.model_dump(mode="json", include={"launcher", "job_id", "release", "checkpoint"})
@@ -59,7 +61,7 @@ def run_action(action: TrainAction, settings: "RunSettings", release: str | None
             ]
             say(rows, f"tracemill train {record.release}", found, as_json)
         case TrainAction.WAIT:
-            found = run.train_and_decide(settings, release)
+            found = run.train_and_decide(settings, release, yes)
             rows = run.training_table_rows(found)
             say(rows, f"tracemill train {found['release']}", found, as_json)
             warn_of_training(found)

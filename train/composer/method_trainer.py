@@ -2,8 +2,9 @@
 
 # pyright: reportMissingImports=false
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -20,6 +21,7 @@ from tracemill.train.composer.encode_rows import EncodedRows, encode_hint_rows, 
 from tracemill.train.composer.reference import ReferenceLogProbs
 from tracemill.train.composer.row_files import read_hint_rows, read_prompt_rows
 from tracemill.train.composer_settings import ComposerSettings
+from tracemill.train.hints.writers import count_writers
 from tracemill.train.prm.prm_reward import PrmReward
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import FittedRows
@@ -40,15 +42,16 @@ def composer_trainer(
     data: Mapping[str, tuple[Dataset, FittedRows]],
     callbacks: list[Any],
 ) -> ComposerReplicationTrainer:
-    """Build the trainer of `composer`; the reference of pairs is the model as loaded.
+    """Build the trainer of `composer`; the reference of pairs is the model as loaded, without its adapters.
 
     Raises TrainingError if a channel that is on has no example, and if tokenizer and model do not fit.
     """
     composer = settings.composer
     assert composer is not None  # `TrainingSettings` checks it
     tokenizer.padding_side = "left"
+    hint_rows = _hint_rows(composer)
     encoded = {
-        "sdpo": _hint_examples(composer, tokenizer, settings.max_length),
+        "sdpo": _hint_examples(composer, hint_rows, tokenizer, settings.max_length),
         "replay": _pair_examples(composer, data, tokenizer, settings.max_length),
     }
     arguments = GRPOConfig(
@@ -61,9 +64,11 @@ def composer_trainer(
         **common,
     )
     channels = _channels(settings, composer, encoded)
-    reference = None
+    reference, learning = None, _LearningModel()
     if channels["beta_replay"] and composer.dpo_variant == "dpo":
-        reference = _reference(settings, arguments, tokenizer, channels["pairs"])
+        reference = _reference(settings, arguments, tokenizer, learning)
+        if settings.lora is None:
+            reference.settle(channels["pairs"], arguments.device)
     task = _task_arguments(composer)
     try:
         trainer = ComposerReplicationTrainer(
@@ -81,11 +86,19 @@ def composer_trainer(
             f"TRL cannot train {settings.model} this way ({first})",
             "a model whose chat template it knows, or whose tokenizer has a response_template",
         ) from error
+    if reference is not None and settings.lora is not None:
+        made: Any = trainer.model
+        learning.model = made.eval()
+        reference.settle(channels["pairs"], made.device)
+        learning.model = None
     for reward in trainer.reward_funcs:
         if isinstance(reward, PrmReward):
             reward.tools = trainer.tools or None
     check_vocabulary(tokenizer, trainer.model, settings.model)
     trainer.channel_counts = _counts(composer, encoded, len(task["train_dataset"]))
+    trainer.channel_counts["sdpo"] |= count_writers(
+        hint_rows, {each.name for each in encoded["sdpo"].examples}
+    )
     return trainer
 
 
@@ -106,16 +119,24 @@ def check_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
         )
 
 
-def _hint_examples(composer: ComposerSettings, tokenizer: Any, max_length: int) -> EncodedRows:
+def _hint_rows(composer: ComposerSettings) -> list[dict[str, Any]]:
     if not composer.alpha_sdpo:
-        return EncodedRows()
+        return []
     if composer.hints is None:
         raise TrainingError(
             f"composer.alpha_sdpo is {composer.alpha_sdpo} and there are no hint rows",
             "training.composer.hints, or sessions in the workspace",
             "give a file, or set alpha_sdpo = 0",
         )
-    encoded = encode_hint_rows(read_hint_rows(composer.hints), tokenizer, max_length)
+    return read_hint_rows(composer.hints)
+
+
+def _hint_examples(
+    composer: ComposerSettings, rows: Sequence[dict[str, Any]], tokenizer: Any, max_length: int
+) -> EncodedRows:
+    if not composer.alpha_sdpo:
+        return EncodedRows()
+    encoded = encode_hint_rows(rows, tokenizer, max_length)
     return _some(encoded, "alpha_sdpo", composer.alpha_sdpo, "hint row")
 
 
@@ -170,20 +191,43 @@ def _channels(
     }
 
 
+@dataclass(slots=True)
+class _LearningModel:
+    """The model that learns, once the trainer has made it; with its adapters disabled it is the reference."""
+
+    model: Any = None
+
+    def __call__(self, **inputs: Any) -> Any:
+        return self.model(**inputs)
+
+
 def _reference(
-    settings: TrainingSettings, arguments: GRPOConfig, tokenizer: Any, pairs: Sequence[Any]
+    settings: TrainingSettings, arguments: GRPOConfig, tokenizer: Any, learning: _LearningModel
 ) -> ReferenceLogProbs:
-    """Return the log probabilities of all pairs by the model as loaded, kept beside the checkpoints."""
-    model: Any = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32)
-    model.to(arguments.device).eval()
+    """Return the log probabilities of pairs by the model as loaded, kept beside the checkpoints.
 
-    def as_reference() -> AbstractContextManager[Any]:
-        return torch.autocast(arguments.device.type, torch.bfloat16) if arguments.bf16 else nullcontext()
+    With adapters it is the learning model with them disabled, so that no second model is in memory; without
+    it is a copy, which can be asked at once.
+    """
 
+    @contextmanager
+    def as_reference() -> Iterator[None]:
+        with ExitStack() as stack:
+            if settings.lora is not None:
+                stack.enter_context(learning.model.disable_adapter())
+            if arguments.bf16:
+                stack.enter_context(torch.autocast(arguments.device.type, torch.bfloat16))
+            yield
+
+    model: Any = learning
+    name = settings.model
+    if settings.lora is None:
+        model = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32)
+        model.to(arguments.device).eval()
+    else:
+        name = f"{name}, {settings.dtype}, {settings.lora.quantize}"
     path = Path(str(arguments.output_dir)).parent / "reference.jsonl" if arguments.world_size == 1 else None
-    reference = ReferenceLogProbs(model, settings.model, tokenizer.pad_token_id, path, as_reference)
-    reference.settle(pairs, arguments.device)
-    return reference
+    return ReferenceLogProbs(model, name, tokenizer.pad_token_id, path, as_reference)
 
 
 def _task_arguments(composer: ComposerSettings) -> dict[str, Any]:

@@ -7,16 +7,16 @@ from tracemill.harnesses.presentation import present_all
 from tracemill.records.message import Message
 from tracemill.records.trace import MessageView, Trace
 from tracemill.train.hints.error_sites import ErrorSite, error_sites
-from tracemill.train.hints.hint_text import write_hint
+from tracemill.train.hints.hint_text import Hint, write_hint
 
 HintRow = dict[str, Any]
-WriteHint = Callable[[ErrorSite, Message | None], str | None]
+WriteHint = Callable[[ErrorSite, Message | None], Hint | None]
 """Returns the hint for a site and the action agreed on there (None if there is none), or None for no hint."""
 
 
-def template_hint(site: ErrorSite, agreed: Message | None) -> str | None:
+def template_hint(site: ErrorSite, agreed: Message | None) -> Hint:
     """Return the hint of the templates."""
-    return write_hint(site.error_kind, site.error_text, agreed)
+    return Hint(write_hint(site.error_kind, site.error_text, agreed))
 
 
 def build_hint_rows(
@@ -26,9 +26,10 @@ def build_hint_rows(
 ) -> Iterator[HintRow]:
     """Yield a row for each failed action of these traces that gets a hint.
 
-    `agreed` maps step ids to the actions that teachers agreed on. A row has `step_id`, `error_kind`, `hint`,
-    `prompt` and `hinted_prompt` (conversations as TRL takes them), `completion` (the failed action) and
-    `tools`. The hint ends the last message if that is the user's, else it is a message of the user's.
+    `agreed` maps step ids to the actions that teachers agreed on. A row has `step_id`, `error_kind`, `hint`
+    with its `writer`, `fallback` and `simulated` (`Hint`), `prompt` and `hinted_prompt` (conversations as TRL
+    takes them), `completion` (the failed action) and `tools`. The hint ends the last message if that is the
+    user's, else it is a message of the user's.
     """
     known = agreed or {}
     for trace in traces:
@@ -37,7 +38,7 @@ def build_hint_rows(
             state = site.state
             step_id = str(state.step_id)
             hint = write(site, known.get(step_id))
-            if not hint:
+            if hint is None or not hint.text:
                 continue
             what = shown[state.context.index]
             prompt = [
@@ -46,9 +47,12 @@ def build_hint_rows(
             yield {
                 "step_id": step_id,
                 "error_kind": site.error_kind,
-                "hint": hint,
+                "hint": hint.text,
+                "writer": hint.writer,
+                "fallback": hint.fallback,
+                "simulated": hint.simulated,
                 "prompt": prompt,
-                "hinted_prompt": add_hint(prompt, hint),
+                "hinted_prompt": add_hint(prompt, hint.text),
                 "completion": [conversation_message(state.student_action.to_message())],
                 "tools": [each.to_wire() for each in what.tools],
             }

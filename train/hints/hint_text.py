@@ -1,6 +1,7 @@
 """Write a hint: by a template for the kind of error, with what a model may know that the agent did not."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tracemill.records.message import ErrorKind, Message
 
@@ -15,6 +16,22 @@ HINT_TEMPLATES: Mapping[str, str] = {
 ACTION_TEMPLATE = "A better next action is:\n{action}"
 MOST_CHARACTERS = 1000
 """Characters of an error that a hint quotes: its beginning and its end."""
+TEMPLATE = "template"
+"""Name of the templates as the writer of a hint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A hint and who wrote it.
+
+    `writer` is the id of a model, or `TEMPLATE`. `fallback` says why a template took the place of a model's
+    hint, "" where it did not. `simulated` is True where a simulated model wrote it.
+    """
+
+    text: str
+    writer: str = TEMPLATE
+    fallback: str = ""
+    simulated: bool = False
 
 
 def write_hint(
@@ -33,10 +50,14 @@ def write_hint(
     if template_key is not None and template_key not in templates:
         raise ValueError(f"No hint template {template_key!r}; there are {', '.join(sorted(templates))}.")
     key = template_key or (error_kind if error_kind in templates else ErrorKind.UNKNOWN)
-    parts = [templates[key].replace("{error}", _shorten(error_text))]
-    if agreed is not None:
-        parts.append(ACTION_TEMPLATE.replace("{action}", action_text(agreed)))
-    return "\n\n".join(parts)
+    return add_agreed_action(templates[key].replace("{error}", shorten_error(error_text)), agreed)
+
+
+def add_agreed_action(hint: str, agreed: Message | None) -> str:
+    """Return a hint followed by the action that teachers agreed on, if there is one."""
+    if agreed is None:
+        return hint
+    return f"{hint}\n\n{ACTION_TEMPLATE.replace('{action}', action_text(agreed))}"
 
 
 def action_text(action: Message) -> str:
@@ -45,7 +66,8 @@ def action_text(action: Message) -> str:
     return "\n".join(part for part in (action.content.strip(), *calls) if part)
 
 
-def _shorten(text: str) -> str:
+def shorten_error(text: str) -> str:
+    """Return the beginning and the end of an error, or all of one that is short."""
     text = text.strip()
     if len(text) <= MOST_CHARACTERS:
         return text

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from tracemill.train.hints.writers import writer_lines
+
 _ENVIRONMENT = ("model", "output", "launcher", "launch", "environment", "hub", "chat_template", "accelerate")
 """Settings that name places and machines: the card may be published."""
 
@@ -80,4 +82,5 @@ def _channel(channel: dict[str, Any]) -> str:
     if channel["off"]:
         return f"off: {channel['off']}"
     dropped = sum(channel["dropped"].values())
-    return f"weight {channel['weight']:g}, {channel['examples']} examples, {dropped} dropped"
+    said = f"weight {channel['weight']:g}, {channel['examples']} examples, {dropped} dropped"
+    return "; ".join([said, *writer_lines(channel)])
