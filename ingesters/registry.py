@@ -27,6 +27,7 @@ FORMATS: Registry[Format] = Registry(
         "codex": "tracemill.ingesters.codex.format:FORMAT",
         "gemini_cli": "tracemill.ingesters.gemini_cli.format:FORMAT",
         "pi": "tracemill.ingesters.pi.format:FORMAT",
+        "cline": "tracemill.ingesters.cline.format:FORMAT",
         "atif": "tracemill.ingesters.atif.format:FORMAT",
         "openhands": "tracemill.ingesters.openhands.format:FORMAT",
         "swe_gym": "tracemill.ingesters.swe_gym.format:FORMAT",
