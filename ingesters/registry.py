@@ -29,6 +29,7 @@ FORMATS: Registry[Format] = Registry(
         "pi": "tracemill.ingesters.pi.format:FORMAT",
         "cline": "tracemill.ingesters.cline.format:FORMAT",
         "atif": "tracemill.ingesters.atif.format:FORMAT",
+        "otel": "tracemill.ingesters.otel.format:FORMAT",
         "openhands": "tracemill.ingesters.openhands.format:FORMAT",
         "swe_gym": "tracemill.ingesters.swe_gym.format:FORMAT",
     },

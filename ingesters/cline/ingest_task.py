@@ -4,7 +4,7 @@ It holds neither system prompt nor tools. The files beside it say what the promp
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -50,12 +50,13 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
         report.skipped[NO_STEP] += 1
         return
     item = files.item
+    named = task_id(path, item) or run_identity_digest(contexts[-1].messages)
+    started = next((step.timestamp for step in contexts[0].steps if step.timestamp), None)
     parent = first_text(item.get("parentTaskId"))
     folder = first_text(item.get("workspace"), builder.cwd)
     notes = Counter(f"contexts_{context.start}" for context in contexts)
     if len(contexts) > 1:
         notes["live_context"] = len(contexts) - 1
-    named = task_id(path, item) or run_identity_digest(contexts[-1].messages)
     yield Trace(
         trace_id=make_trace_id(DIALECT, named),
         source=DIALECT,
@@ -65,7 +66,7 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
         kind="side" if parent else "main",
         parent_trace_id=make_trace_id(DIALECT, parent) if parent else None,
         project=PureWindowsPath(folder).name or None if folder else None,
-        started_at=next((step.timestamp for step in contexts[0].steps if step.timestamp), None),
+        started_at=started,
         origin=path.name,
         notes=dict(sorted(notes.items())),
     )
@@ -83,7 +84,7 @@ def _flag_files(records: list[dict[str, Any]], files: TaskFiles, report: IngestR
         report.flags[TOOK_BACK] += files.took_back
 
 
-def _is_roo(records: list[Mapping[str, Any]]) -> bool:
+def _is_roo(records: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether Roo Code wrote a history, by its keys and by what it says of the environment."""
     if any(not _ROO_KEYS.isdisjoint(record) for record in records):
         return True

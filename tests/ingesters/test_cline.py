@@ -472,9 +472,10 @@ def test_a_task_is_asked_and_paired(tmp_path: Path) -> None:
     operations = [find_action_operation(state.student_action, "cline") for state in states]
     assert operations == ["read", "edit", "edit", "run_test", "finish"]
     (fixed,), _ = hindsight_pairs(trace)
-    assert [
-        json.loads(c.arguments)["diff"] for c in (fixed.chosen.tool_calls[0], fixed.rejected.tool_calls[0])
-    ] == [*(block.format("KeyError"), block.format("Keyerror"))]
+    sides = [side[0].tool_calls[0] for side in (fixed.chosen, fixed.rejected)]
+    assert [json.loads(call.arguments)["diff"] for call in sides] == [
+        *(block.format("KeyError"), block.format("Keyerror"))
+    ]
     replies = tm.replay_trace_sync(
         states,
         teachers=PRESETS["simulated"].teachers,
