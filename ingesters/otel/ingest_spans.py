@@ -21,7 +21,7 @@ from tracemill.ingesters.otel.spans import (
     AGENT_CALLS,
     OPERATIONS,
     TOOL_CALL,
-    Span,
+    OtelSpan,
     has_content,
     read_spans,
     structured,
@@ -57,7 +57,7 @@ class AgentSession:
     key: tuple[str, ...]
     parent: tuple[str, ...] | None = None
     parent_call: str | None = None
-    spans: list[Span] = field(default_factory=list)
+    spans: list[OtelSpan] = field(default_factory=list)
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
@@ -66,7 +66,7 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 
 def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    spans: dict[tuple[str, str], Span] = {}
+    spans: dict[tuple[str, str], OtelSpan] = {}
     for record in iter_rows(path, report):
         if not isinstance(record, dict):
             report.skipped[NO_EXPORT] += 1
@@ -85,7 +85,7 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
     yield from traces
 
 
-def _sessions(spans: dict[tuple[str, str], Span], report: IngestReport) -> list[AgentSession]:
+def _sessions(spans: dict[tuple[str, str], OtelSpan], report: IngestReport) -> list[AgentSession]:
     """Return the sessions by their first spans; of two spans of one call, the inner one counts."""
     found: dict[tuple[str, ...], AgentSession] = {}
     whole = [span for span in spans.values() if span.calls_model and has_content(span)]
@@ -98,7 +98,7 @@ def _sessions(spans: dict[tuple[str, str], Span], report: IngestReport) -> list[
     return list(found.values())
 
 
-def _session_of(span: Span, spans: dict[tuple[str, str], Span]) -> AgentSession:
+def _session_of(span: OtelSpan, spans: dict[tuple[str, str], OtelSpan]) -> AgentSession:
     """Return the session of a span: its conversation, and the agent whose span is nearest above it."""
     above = _above(span, spans)
     named = (each.text("gen_ai.conversation.id") for each in (span, *above))
@@ -114,15 +114,15 @@ def _session_of(span: Span, spans: dict[tuple[str, str], Span]) -> AgentSession:
     return AgentSession(keys[0], keys[1], next((call for call in called if call), None))
 
 
-def _agent_key(whole: str, agent: Span, is_called: bool) -> tuple[str, ...]:
+def _agent_key(whole: str, agent: OtelSpan, is_called: bool) -> tuple[str, ...]:
     """Return the key of an agent: one that another calls is itself at each call."""
     name = agent.text("gen_ai.agent.name", "gen_ai.agent.id") or ""
     return (whole, name, agent.id) if is_called else (whole, name)
 
 
-def _above(span: Span, spans: dict[tuple[str, str], Span]) -> list[Span]:
+def _above(span: OtelSpan, spans: dict[tuple[str, str], OtelSpan]) -> list[OtelSpan]:
     """Return the spans above one, the nearest first."""
-    found: list[Span] = []
+    found: list[OtelSpan] = []
     seen = {span.id}
     while (up := spans.get((span.trace, span.parent))) is not None and up.id not in seen:
         found.append(up)
@@ -135,7 +135,7 @@ class _Reader:
     """Reader of one session."""
 
     def __init__(
-        self, session: AgentSession, spans: dict[tuple[str, str], Span], report: IngestReport
+        self, session: AgentSession, spans: dict[tuple[str, str], OtelSpan], report: IngestReport
     ) -> None:
         self.session, self.spans, self.report = session, spans, report
         self.runs = _tool_runs(session, spans)
@@ -177,7 +177,7 @@ class _Reader:
             notes=dict(sorted(starts.items())),
         )
 
-    def _turn(self, span: Span) -> PromptTurn | None:
+    def _turn(self, span: OtelSpan) -> PromptTurn | None:
         """Return the turn of a span, None and counted where it is none."""
         report = self.report
         if not has_content(span) or _OUTPUT not in span.attributes or _INPUT not in span.attributes:
@@ -206,7 +206,7 @@ class _Reader:
         report.steps_synthetic += broken
         return PromptTurn(prompt, answer, self._tools(span), None if broken else _facts(span))
 
-    def _prompt(self, span: Span) -> tuple[list[Message], list[str], bool]:
+    def _prompt(self, span: OtelSpan) -> tuple[list[Message], list[str], bool]:
         """Return the prompt of a span, what is not read of it, and whether it parses."""
         inputs = structured(span.attributes[_INPUT])
         read = read_messages(inputs, span.id)
@@ -235,7 +235,7 @@ class _Reader:
             return None
         return self._with_run(result_message(call_id, response))
 
-    def _tools(self, span: Span) -> tuple[ToolSpec, ...]:
+    def _tools(self, span: OtelSpan) -> tuple[ToolSpec, ...]:
         """Return the tools of a span, else those that the span of its agent names."""
         places = [span, *(each for each in _above(span, self.spans) if each.operation in AGENT_CALLS)]
         recorded = next((each.attributes[_TOOLS] for each in places if _TOOLS in each.attributes), None)
@@ -250,7 +250,7 @@ class _Reader:
         return self.tools[key]
 
 
-def _tool_runs(session: AgentSession, spans: dict[tuple[str, str], Span]) -> dict[str, Span]:
+def _tool_runs(session: AgentSession, spans: dict[tuple[str, str], OtelSpan]) -> dict[str, OtelSpan]:
     """Return the spans of tools by the call they ran."""
     traces = {span.trace for span in session.spans}
     runs = (span for span in spans.values() if span.operation == TOOL_CALL and span.trace in traces)
@@ -267,7 +267,7 @@ def _joined(messages: list[Message]) -> Message:
     return Message("assistant", text, calls, reasoning=thoughts or None)
 
 
-def _reasons(span: Span, outputs: Any) -> set[str]:
+def _reasons(span: OtelSpan, outputs: Any) -> set[str]:
     """Return why an answer ended, by the span and by its messages."""
     listed = span.attributes.get("gen_ai.response.finish_reasons")
     reasons = structured(listed) if isinstance(listed, str) and listed[:1] == "[" else listed
@@ -277,7 +277,7 @@ def _reasons(span: Span, outputs: Any) -> set[str]:
     return {name.lower() for name in named if isinstance(name, str)}
 
 
-def _facts(span: Span) -> StepFacts:
+def _facts(span: OtelSpan) -> StepFacts:
     usage = Usage(
         span.count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
         span.count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
@@ -287,7 +287,7 @@ def _facts(span: Span) -> StepFacts:
     return StepFacts(model, span.text("gen_ai.response.id") or span.id, usage, timestamp=span.timestamp)
 
 
-def _harness_name(span: Span, spans: dict[tuple[str, str], Span]) -> str:
+def _harness_name(span: OtelSpan, spans: dict[tuple[str, str], OtelSpan]) -> str:
     """Return the first name that is of a known harness, else that of the service, else `unknown`."""
     agents = (each.text("gen_ai.agent.name") for each in (span, *_above(span, spans)))
     service = first_text(span.resource.get("service.name"))

@@ -23,7 +23,7 @@ _CONTENT = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_in
 
 
 @dataclass(slots=True)
-class Span:
+class OtelSpan:
     """One span, with the attributes of its event of details and those of its resource apart."""
 
     trace: str
@@ -80,7 +80,7 @@ def _listed(value: Any, *names: str) -> Iterator[Mapping[str, Any]]:
             return
 
 
-def read_spans(record: Mapping[str, Any]) -> Iterator[Span]:
+def read_spans(record: Mapping[str, Any]) -> Iterator[OtelSpan]:
     """Yield the spans of an export."""
     for span, resource, scope in span_objects(record):
         attributes = read_attributes(span.get("attributes"))
@@ -88,7 +88,7 @@ def read_spans(record: Mapping[str, Any]) -> Iterator[Span]:
             if event.get("name") == DETAILS:
                 attributes = read_attributes(event.get("attributes")) | attributes
         status = as_mapping(span.get("status"))
-        yield Span(
+        yield OtelSpan(
             trace=first_text(span.get("traceId"), span.get("trace_id")) or "",
             id=first_text(span.get("spanId"), span.get("span_id")) or "",
             parent=first_text(span.get("parentSpanId"), span.get("parent_span_id")) or "",
@@ -137,7 +137,7 @@ def structured(value: Any) -> Any:
         return repair_json(value.encode("utf-8", "surrogatepass"))[0]
 
 
-def has_content(span: Span) -> bool:
+def has_content(span: OtelSpan) -> bool:
     """Return whether a span holds any of the messages."""
     return any(name in span.attributes for name in _CONTENT)
 
