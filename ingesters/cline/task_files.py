@@ -37,6 +37,13 @@ _ASKS = """followup plan_mode_respond plan_mode_response act_mode_respond comman
     browser_action_launch use_mcp_server new_task condense summarize_task report_bug use_subagents
     auto_approval_max_req_reached finishTask"""
 _KNOWN = frozenset((*_SAYS.split(), *_ASKS.split()))
+_BEFORE_ANSWER = frozenset(
+    (
+        *("error", "error_retry", "info", "api_req_failed", "api_req_retried", "api_req_retry_delayed"),
+        *("checkpoint_created", "hook_status", "hook_output_stream"),
+    )
+)
+"""Messages of the view that may come before the history of a request is cut."""
 Range = tuple[int, int]
 
 
@@ -54,7 +61,8 @@ class TaskFiles:
     """What the files beside a history say.
 
     `ranges` are the hidden messages by the place of the last message then, `shortened` the replaced texts as
-    (time, message, block, text), `events` the times of summaries and truncations by their id or text.
+    (time, message, block, text), `events` the times of summaries and truncations by their id or text. Of the
+    places in `unsettled` only messages from before the request was cut were seen.
     """
 
     has_view: bool = False
@@ -65,6 +73,7 @@ class TaskFiles:
     models: list[tuple[int, str]] = field(default_factory=list)
     item: Mapping[str, Any] = field(default_factory=dict)
     took_back: int = 0
+    unsettled: set[int] = field(default_factory=set)
 
     def request_of(self, place: int, time: int | None) -> Request | None:
         """Return the request whose answer is the message at a place."""
@@ -149,8 +158,9 @@ def _add_view_message(files: TaskFiles, message: Mapping[str, Any], report: Inge
     if kind == "api_req_started":
         facts = _facts(message.get("text"))
         files.requests.append(Request(time, index if isinstance(index, int) else None, facts))
-    elif isinstance(index, int) and index not in files.ranges:
+    elif isinstance(index, int) and (index not in files.ranges or index in files.unsettled):
         files.ranges[index] = _range(message.get("conversationHistoryDeletedRange"))
+        (files.unsettled.add if kind in _BEFORE_ANSWER else files.unsettled.discard)(index)
 
 
 def _facts(text: Any) -> Mapping[str, Any]:
