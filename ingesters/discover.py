@@ -22,6 +22,8 @@ FETCHED = "fetched when it is read"
 NO_FORMAT = "of no known format"
 AGENT_FOLDERS = (
     ".claude/projects",
+    ".cline/data/tasks",
+    ".config/Code/User/globalStorage",
     ".config/claude/projects",
     ".codex/sessions",
     ".codex/archived_sessions",
@@ -29,6 +31,7 @@ AGENT_FOLDERS = (
     ".openhands/conversations",
     ".openhands/sessions",
     ".pi/agent/sessions",
+    ".vscode-server/data/User/globalStorage",
 )
 """Hidden folders of agents' sessions; other hidden folders are skipped."""
 _BYTE_ORDER_MARKS = (

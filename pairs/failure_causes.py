@@ -45,6 +45,10 @@ _TOOL_MESSAGES = (
     (FailureCause.TEXT_ABSENT, r"Found \d+ matches of the string to replace"),
     (FailureCause.TEXT_ABSENT, r"verification failed: Failed to find (?:expected lines|context)"),
     (FailureCause.ARGUMENTS, r"^failed to parse function arguments"),
+    (
+        FailureCause.TEXT_ABSENT,
+        r"SEARCH block content doesn't match|does not match anything in the file|No sufficiently similar",
+    ),
     (FailureCause.TEXT_ABSENT, r"Could not find the exact text in|Found \d+ occurrences of the text in"),
     (
         FailureCause.DIRECTORY,
@@ -76,7 +80,11 @@ _SHELL_MISTAKE = re.compile(
 _IS_FOLDER = re.compile(r": Is a directory\s*(?:$|\n\[)", re.MULTILINE)
 _NOTHING_FOUND = re.compile(r"\s*(?:No matches found|No files found|Exit code 1)\s*(?:$|\n\n?\[)")
 _SHORT = 600
-_HEADER = re.compile(r"^(?:OBSERVATION|EXECUTION RESULT of \[[\w.-]+\]):\n|^Exit code \d+\n")
+_HEADER = re.compile(
+    r"^(?:OBSERVATION|EXECUTION RESULT of \[[\w.-]+\]):\n|^Exit code \d+\n"
+    r"|^(?:\[[\w-]+(?: for .*?)?\] Result:\n)?(?:Command (?:executed|failed)[^\n]*\n)(?:Exit code: -?\d+\n)?"
+    r"(?:Output:\n)?"
+)
 _FRAME = re.compile(r"^<returncode>(\d+)</returncode>\n(?:<output>\n?(.*?)(?:</output>\s*)?)?$", re.DOTALL)
 
 _CODEX_STARTS = ("Command: ", "Chunk ID: ", "Exit code: ", "Wall time")

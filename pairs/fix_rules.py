@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
+from tracemill.agreement.files.edits import TextChange, parse_edit_changes
 from tracemill.harnesses.core.vocabulary import Operation, ToolRule
 from tracemill.harnesses.operations import action_command_line, find_call_operation, unwrap_script_call
 from tracemill.harnesses.shell.operations import CommandEffect
@@ -52,6 +53,12 @@ class CallAttempt:
         if not isinstance(patch, str) or not patch.lstrip().startswith("*** Begin Patch"):
             return ()
         return tuple(hunk for each in read_patch(patch) for hunk in each.hunks)
+
+    @property
+    def diff_changes(self) -> tuple[TextChange, ...]:
+        """Return the changes of a call that gives them as blocks of a diff."""
+        diff = self.arguments.get("diff")
+        return (parse_edit_changes({"diff": diff}) or ()) if isinstance(diff, str) else ()
 
 
 def is_fix(cause: FailureCause, failed: CallAttempt, later: CallAttempt) -> bool:
@@ -107,7 +114,9 @@ def _same_new_text(failed: CallAttempt, later: CallAttempt) -> bool:
 
 
 def _new_text(attempt: CallAttempt) -> str:
-    return "\n".join([*_texts_of(attempt, _NEW_TEXT), *("\n".join(hunk.new) for hunk in attempt.hunks)])
+    changed = [change.new for change in attempt.diff_changes if change.new]
+    written = ["\n".join(hunk.new) for hunk in attempt.hunks]
+    return "\n".join([*_texts_of(attempt, _NEW_TEXT), *written, *changed])
 
 
 def _line_range(attempt: CallAttempt) -> tuple[int, int] | None:
@@ -117,7 +126,12 @@ def _line_range(attempt: CallAttempt) -> tuple[int, int] | None:
 
 
 def _old_texts(attempt: CallAttempt) -> list[str]:
-    return [*_texts_of(attempt, _OLD_TEXT), *("\n".join(hunk.old) for hunk in attempt.hunks if hunk.old)]
+    changed = [change.old for change in attempt.diff_changes if change.old]
+    return [
+        *_texts_of(attempt, _OLD_TEXT),
+        *("\n".join(hunk.old) for hunk in attempt.hunks if hunk.old),
+        *changed,
+    ]
 
 
 def _texts_of(attempt: CallAttempt, names: tuple[str, ...]) -> list[str]:

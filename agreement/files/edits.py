@@ -1,5 +1,6 @@
 """Parse edit calls into changes of a text."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,11 @@ _REPLACED = (
     ("oldText", "newText"),
     ("search", "replace"),
 )
+_BLOCK = re.compile(
+    r"^(?:<{5,}|-{5,}) SEARCH>?\n(?:(?::\w+:[^\n]*\n)*-{5,}\n)?(.*?)^={5,}\n(.*?)^(?:>{5,}|\+{5,}) REPLACE",
+    re.DOTALL | re.MULTILINE,
+)
+"""A block of a diff that names a text to find and the text to put there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,8 @@ def parse_edit_changes(arguments: Mapping[str, Any]) -> tuple[TextChange, ...] |
             every = any(str(arguments.get(name)).lower() == "true" for name in _EVERY)
             every = every or arguments.get("expected_replacements") not in (None, 1)
             return (TextChange(arguments[old], str(arguments.get(new) or ""), every),)
+    if isinstance(diff := arguments.get("diff"), str) and (blocks := _BLOCK.findall(diff)):
+        return tuple(TextChange(old.removesuffix("\n"), new.removesuffix("\n")) for old, new in blocks)
     return _by_lines(arguments)
 
 

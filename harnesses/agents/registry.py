@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from tracemill.harnesses.agents.claude_code import NEW as CLAUDE_CODE_NEW
 from tracemill.harnesses.agents.claude_code import OLD as CLAUDE_CODE_OLD
+from tracemill.harnesses.agents.cline import CLINE
 from tracemill.harnesses.agents.codex import CODEX
 from tracemill.harnesses.agents.common_tools import common_tool_rule, widen_common_rule
 from tracemill.harnesses.agents.gemini_cli import GEMINI_CLI
@@ -34,6 +35,7 @@ HARNESSES = (
     CODEX,
     GEMINI_CLI,
     PI,
+    CLINE,
     TERMINUS_2,
 )
 GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})

@@ -105,6 +105,12 @@ class GrowingContext:
             self._open.append(_OpenCall(call.id, call.name))
             self._called.add(call.id)
 
+    def find_open_call(self, name: str) -> str | None:
+        """Return the id of an open call without a result: the first of the tool, else the only one."""
+        free = [call for call in self._open if call.result is None]
+        same = [call.id for call in free if call.name == name]
+        return same[0] if same else free[0].id if len(free) == 1 else None
+
     def report_usage(self, usage: Usage) -> None:
         """Set the usage of the last step where it was not reported with it."""
         if self.steps and self.steps[-1].usage == Usage():

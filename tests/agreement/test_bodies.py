@@ -40,6 +40,10 @@ BODIES: dict[str, tuple[str, ...]] = {
     "glob": ("pattern",),
     "search_file_content": ("pattern", "include"),
     "apply_patch": (),
+    "apply_diff": ("diff",),
+    "replace_in_file": ("diff",),
+    "search_files": ("regex", "file_pattern"),
+    "write_to_file": ("content",),
 }
 """Tool → arguments of its stand-in that are taken to the letter."""
 NAMED = {

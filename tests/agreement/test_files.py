@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.files.edits import parse_edit_changes
 from tracemill.agreement.voting.labels import ValidVote, label_of
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.world_state import EnvironmentState
@@ -91,3 +92,20 @@ def test_the_name_of_a_file_that_keeps_a_listing_is_no_decision() -> None:
     written = [ValidVote("q", "qwen", line("echo a > f.txt")), ValidVote("z", "zai", line("echo b > f.txt"))]
     assert label_of(kept, student, Policy()).verdict == "no_agreement"
     assert label_of(written, student, Policy()).verdict == "pair"
+
+
+@pytest.mark.parametrize(
+    ("diff", "changes"),
+    [
+        (
+            "<<<<<<< SEARCH\n:start_line:3\n-------\na\n  b\n=======\nc\n>>>>>>> REPLACE\n\n"
+            "<<<<<<< SEARCH\nq\n=======\n>>>>>>> REPLACE",
+            [("a\n  b", "c"), ("q", "")],
+        ),
+        ("------- SEARCH\na\n=======\nb\n\nc\n+++++++ REPLACE\n", [("a", "b\n\nc")]),
+        ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", None),
+    ],
+)
+def test_blocks_of_a_diff_are_the_changes_they_make(diff: str, changes: list[tuple[str, str]] | None) -> None:
+    found = parse_edit_changes({"path": "a.py", "diff": diff})
+    assert (None if found is None else [(each.old, each.new) for each in found]) == changes

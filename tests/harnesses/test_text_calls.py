@@ -164,3 +164,40 @@ def test_no_text_breaks_the_reading(text: str, start: str) -> None:
     for harness in ("swe_agent", "mini_swe_agent", "openhands"):
         for found in calls_in_text(f"```bash\n{start}{text}\n```", harness):
             assert found.parsed() is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "arguments", "operation", "target"),
+    [
+        (
+            "I look.\n<read_file>\n<path>src/a.py</path>\n</read_file>",
+            *("read_file", {"path": "src/a.py"}, "read", "src/a.py"),
+        ),
+        (
+            "<read_file>\n<args>\n<file>\n<path>src/a.py</path>\n</file>\n</args>\n</read_file>",
+            "read_file",
+            {"args": "<file>\n<path>src/a.py</path>\n</file>", "path": "src/a.py"},
+            *("read", "src/a.py"),
+        ),
+        (
+            "<write_to_file>\n<path>a.html</path>\n<content>\n<p><read_file><path>x</path></read_file></p>\n"
+            "</content>\n</write_to_file>",
+            "write_to_file",
+            {"path": "a.html", "content": "<p><read_file><path>x</path></read_file></p>"},
+            *("create", "a.html"),
+        ),
+        (
+            "<attempt_completion>\n<result>\nDone.\n</result>\n</attempt_completion>",
+            *("attempt_completion", {"result": "Done."}, "finish", None),
+        ),
+    ],
+)
+def test_a_call_in_tags_of_cline_is_the_call_it_makes(
+    text: str, name: str, arguments: dict[str, Any], operation: str, target: str | None
+) -> None:
+    for harness in ("cline", "roo_code"):
+        (call,) = calls_in_text(text, harness)
+        assert (call.name, call.parsed()) == (name, arguments)
+        assert find_action_operation(Action(text), harness) == operation
+        assert find_action_target(Action(text), harness) == target
+    assert len(calls_in_text(f"{text}\n{text}", "cline")) == 0

@@ -1,0 +1,1 @@
+"""Read task histories of Cline and Roo Code."""

@@ -1,0 +1,26 @@
+"""Known kinds of records of Cline and Roo Code and their keys."""
+
+from collections.abc import Iterator
+
+from tracemill.ingesters.cline.messages import blocks_of, unread_blocks
+from tracemill.ingesters.format import KindSeen, Record
+from tracemill.records.ingest_report import record_type
+
+_KEYS_TEXT = """id role content ts modelInfo metrics type summary encrypted_content text reasoning_details
+    reasoning_content isSummary condenseId condenseParent truncationId truncationParent isTruncationMarker"""
+_KEYS = frozenset(_KEYS_TEXT.split())
+_BLOCK_KEYS_TEXT = """type text source id name input tool_use_id content is_error thinking signature summary
+    data call_id reasoning_details thoughtSignature encrypted_content cache_control title context citations"""
+_BLOCK_KEYS = frozenset(_BLOCK_KEYS_TEXT.split())
+
+
+def kinds_of_record(record: Record) -> Iterator[KindSeen]:
+    """Yield the kind of a message and of its blocks."""
+    role = record_type(record.get("role") or record.get("type"))
+    known = role in ("user", "assistant") or record.get("type") == "reasoning"
+    yield KindSeen(f"message {role}", record.keys(), known, _KEYS)
+    content = record.get("content")
+    for block in blocks_of(content):
+        if isinstance(block, dict) and not unread_blocks([block]):
+            yield KindSeen(f"block {block['type']}", block.keys(), True, _BLOCK_KEYS)
+    yield from (KindSeen(f"block {record_type(name)}", (), False) for name in unread_blocks(content))

@@ -1,0 +1,1 @@
+"""Read spans of OpenTelemetry that follow the conventions for generative AI."""

@@ -1,0 +1,100 @@
+"""Build contexts of the recorded prompts, so that every step is shown the messages of its span.
+
+A prompt that begins with all messages of the context, the last answer among them, continues it. Any other
+begins a context.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.records.message import Message, ToolSpec
+from tracemill.records.trace import Context, ContextStart, Fidelity, Step
+
+
+@dataclass(slots=True)
+class PromptTurn:
+    """One call of a model: prompt, answer, tools, and facts, None for an answer that is no step."""
+
+    prompt: list[Message]
+    answer: Message
+    tools: tuple[ToolSpec, ...]
+    facts: StepFacts | None
+
+
+@dataclass(slots=True)
+class ExactContexts:
+    """Builder of contexts from turns."""
+
+    contexts: list[Context] = field(default_factory=list)
+    _start: ContextStart = "start"
+    _messages: list[Message] = field(default_factory=list)
+    _steps: list[Step] = field(default_factory=list)
+    _tools: tuple[ToolSpec, ...] = ()
+
+    def add(self, turn: PromptTurn) -> None:
+        """Add the next turn."""
+        held = self._messages
+        common = _common(held, turn.prompt)
+        if common < len(held) or turn.tools != self._tools:
+            start = self._start_of(turn, common) if self._steps or self.contexts else "start"
+            self.close()
+            self._start, self._tools = start, turn.tools
+            self._messages, self._steps = list(turn.prompt), []
+        else:
+            self._messages += turn.prompt[len(held) :]
+        if turn.facts is not None:
+            self._steps.append(turn.facts.step(len(self._steps), len(self._messages)))
+        self._messages.append(turn.answer)
+
+    def add_results(self, results: Sequence[Message]) -> None:
+        """Add the results of the last answer, which no later prompt shows."""
+        self._messages += results
+
+    def close(self) -> None:
+        """End the current context, which is kept where it holds a step."""
+        if not self._steps:
+            return
+        first = self._messages[: self._steps[0].cut]
+        fidelity = Fidelity(
+            system="recorded" if first and first[0].role == "system" and first[0].content else "absent",
+            tools="recorded" if any(tool.origin == "recorded" for tool in self._tools) else "absent",
+            context="complete" if any(message.role == "user" for message in first) else "lost",
+        )
+        self.contexts.append(
+            Context(
+                len(self.contexts),
+                tuple(self._messages),
+                tuple(self._steps),
+                self._start,
+                self._tools,
+                fidelity,
+            )
+        )
+        self._steps = []
+
+    def _start_of(self, turn: PromptTurn, common: int) -> ContextStart:
+        """Return why a prompt does not continue the context."""
+        held, prompt = self._messages, turn.prompt
+        if common == len(held):
+            return "tools_changed"
+        said = any(message.role != "system" for message in held[:common])
+        if not said and all(message.role in ("system", "user") for message in prompt):
+            return "clear"
+        if said and all(message.role in ("system", "user") for message in prompt[common:]):
+            return "rewind"
+        last = len(held) - 1
+        if last < len(prompt) and is_same(held[last], prompt[last]):
+            return "microcompaction"
+        return "compaction" if len(prompt) < len(held) else "rewritten"
+
+
+def _common(held: list[Message], prompt: list[Message]) -> int:
+    """Return how many messages the two begin with alike."""
+    shorter = min(len(held), len(prompt))
+    return next((at for at in range(shorter) if not is_same(held[at], prompt[at])), shorter)
+
+
+def is_same(one: Message, other: Message) -> bool:
+    """Return whether a prompt shows two messages alike; thinking is not shown."""
+    return one == other or replace(one, reasoning=None) == replace(other, reasoning=None)

@@ -1,0 +1,65 @@
+"""Spans of OpenTelemetry with the conventions for generative AI as a format of the registry."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
+
+
+def _detect(record: Record) -> str | None:
+    """Detect an export of spans of which one has an attribute of these conventions."""
+    listed = record.get("resourceSpans", record.get("resource_spans"))
+    return "otel" if isinstance(listed, list) and any(map(_is_generative, _spans(listed))) else None
+
+
+def _spans(listed: list[Any]) -> Iterator[Any]:
+    for group in listed:
+        for scoped in _values(group, "scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
+            yield from _values(scoped, "spans")
+
+
+def _values(value: Any, *names: str) -> Iterator[Any]:
+    for name in names:
+        listed = value.get(name) if isinstance(value, dict) else None
+        if isinstance(listed, list):
+            yield from listed
+
+
+def _is_generative(span: Any) -> bool:
+    named = list(_values(span, "attributes"))
+    named += [each for event in _values(span, "events") for each in _values(event, "attributes")]
+    keys = (each.get("key") for each in named if isinstance(each, dict))
+    return any(isinstance(key, str) and key.startswith("gen_ai.") for key in keys)
+
+
+def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
+    from tracemill.ingesters.otel.ingest_spans import iter_traces
+
+    return iter_traces(path, report)
+
+
+def _kinds(record: Record) -> Iterator[KindSeen]:
+    from tracemill.ingesters.otel.vocabulary import kinds_of_export
+
+    return kinds_of_export(record)
+
+
+FORMAT = Format(
+    name="otel",
+    version=1,
+    dialects=("otel",),
+    detect=_detect,
+    read=_read,
+    kinds=_kinds,
+    growing=frozenset({"otel"}),
+    facts=FormatFacts(
+        of="OpenTelemetry: exports of spans (OTLP JSON) with the conventions for generative AI",
+        recognised="resourceSpans of which a span has a gen_ai attribute",
+        prompt="all: messages, system instructions and tools, where the program records its content",
+        page="docs/formats/otel.md",
+        keys=frozenset(("resourceSpans", "scopeSpans", "spans", "traceId", "spanId", "attributes")),
+    ),
+)
