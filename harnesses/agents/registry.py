@@ -12,6 +12,7 @@ from tracemill.harnesses.agents.codex import CODEX
 from tracemill.harnesses.agents.common_tools import common_tool_rule, widen_common_rule
 from tracemill.harnesses.agents.gemini_cli import GEMINI_CLI
 from tracemill.harnesses.agents.mini_swe_agent import MINI_SWE_AGENT
+from tracemill.harnesses.agents.opencode import OPENCODE
 from tracemill.harnesses.agents.openhands import V0 as OPENHANDS_V0
 from tracemill.harnesses.agents.openhands import V1 as OPENHANDS_V1
 from tracemill.harnesses.agents.pi import PI
@@ -36,6 +37,7 @@ HARNESSES = (
     GEMINI_CLI,
     PI,
     CLINE,
+    OPENCODE,
     TERMINUS_2,
 )
 GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})

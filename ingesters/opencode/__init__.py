@@ -1,0 +1,1 @@
+"""Read sessions that opencode exports."""

@@ -1,0 +1,46 @@
+"""Exports of opencode sessions as a format of the registry."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
+
+
+def _detect(record: Record) -> str | None:
+    """Detect an export by its `info`, and messages that each have an `info` and `parts`."""
+    info, messages = record.get("info"), record.get("messages")
+    if not isinstance(info, dict) or not isinstance(info.get("id"), str) or not isinstance(messages, list):
+        return None
+    first = messages[0] if messages else {"info": None, "parts": None}
+    return "opencode" if isinstance(first, dict) and {"info", "parts"} <= first.keys() else None
+
+
+def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
+    from tracemill.ingesters.opencode.ingest_session import iter_traces
+
+    return iter_traces(path, report)
+
+
+def _kinds(record: Record) -> Iterator[KindSeen]:
+    from tracemill.ingesters.opencode.vocabulary import kinds_of_export
+
+    return kinds_of_export(record)
+
+
+FORMAT = Format(
+    name="opencode",
+    version=1,
+    dialects=("opencode",),
+    detect=_detect,
+    read=_read,
+    kinds=_kinds,
+    facts=FormatFacts(
+        of="opencode: a session as `opencode export` writes it, one object",
+        recognised="an object with info and messages, each with info and parts",
+        prompt="messages; system prompt and tools are not recorded",
+        page="docs/formats/opencode.md",
+        keys=frozenset(("info", "messages", "todos", "parts")),
+    ),
+)

@@ -1,0 +1,290 @@
+"""Parse messages of opencode: the parts of a message, its answers, calls with their results, usage."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any
+
+from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_argument_text
+from tracemill.ingesters.reading.result_text import error_kind_of, image_url_placeholder
+from tracemill.records.message import ErrorKind, Message, ToolCall
+from tracemill.records.trace import Usage
+
+Part = Mapping[str, Any]
+
+ROLES = ("user", "assistant")
+UNSHOWN = frozenset(("step-start", "step-finish", "snapshot", "patch", "agent", "retry"))
+"""Types of parts that no prompt shows."""
+SHOWN = frozenset(("text", "reasoning", "file", "tool", "compaction", "subtask"))
+STATUSES = ("pending", "running", "completed", "error")
+COMPACTION = "What did we do so far?"
+"""Words that a prompt shows in the place of a request to compact."""
+SUBTASK = "The following tool was executed by the user"
+CLEARED = "[Old tool result content cleared]"
+INTERRUPTED = "[Tool execution was interrupted]"
+UNREADABLE_CALL = "invalid"
+"""Name of the tool that stands for a call whose name or arguments opencode could not read."""
+_READ_AS_TEXT = ("text/plain", "application/x-directory")
+_ERROR_NAME = re.compile(r"(?:Uncaught )?[A-Za-z]*Error: ")
+_DENIED = "The user has specified a rule which prevents"
+_STOPPED = ("Tool execution aborted", "Tool execution was interrupted", INTERRUPTED, "Cancelled", "The user")
+_TIMED_OUT = re.compile(
+    r"(?:terminated command after exceeding timeout|command timed out after|Command timed out)[^\n]*\s*"
+    r"(?:</bash_metadata>|</shell_metadata>)?\s*\Z"
+)
+_USER_ABORT = re.compile(r"User aborted the command\s*(?:</bash_metadata>|</shell_metadata>)?\s*\Z")
+_SHELLS = ("bash", "shell")
+
+
+@dataclass(frozen=True, slots=True)
+class OpencodeMessage:
+    """One message of a session: its facts, its parts, and an id of its own for each call.
+
+    `unread` names what is not understood of it.
+    """
+
+    info: Mapping[str, Any]
+    parts: tuple[Part, ...]
+    call_ids: Mapping[int, str]
+    unread: tuple[str, ...]
+
+    @property
+    def id(self) -> str | None:
+        """Return the id of the message."""
+        return first_text(self.info.get("id"))
+
+    @property
+    def role(self) -> str | None:
+        """Return the role of the message."""
+        return first_text(self.info.get("role"))
+
+    @property
+    def created(self) -> float:
+        """Return when the message was begun, in milliseconds; 0 where it does not say."""
+        return milliseconds(as_mapping(self.info.get("time")).get("created")) or 0
+
+    def has(self, kind: str) -> bool:
+        """Return whether a part of the message is of a type."""
+        return any(part.get("type") == kind for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One answer of a model: the parts of a message from one `step-start` to the next one.
+
+    `started` is False for what the harness itself put into an assistant message, `finish` the part that
+    closed the answer, None where it broke off.
+    """
+
+    parts: tuple[tuple[int, Part], ...]
+    started: bool
+    finish: Part | None
+
+    @property
+    def calls(self) -> list[tuple[int, Part]]:
+        """Return the calls with their places in the message."""
+        listed = [(place, part) for place, part in self.parts if part.get("type") == "tool"]
+        return [(place, part) for place, part in listed if first_text(part.get("tool"))]
+
+    @property
+    def acts(self) -> bool:
+        """Return whether the block holds a text or a call."""
+        return bool(self.calls) or any(_text_of(part, "text").strip() for _, part in self.parts)
+
+
+def read_messages(listed: Sequence[Any]) -> list[OpencodeMessage]:
+    """Return the messages of an export. A call id that was used before is made unique."""
+    used: Counter[str] = Counter()
+    messages: list[OpencodeMessage] = []
+    for item in listed:
+        info, recorded = as_mapping(as_mapping(item).get("info")), as_mapping(item).get("parts")
+        parts = tuple(recorded) if isinstance(recorded, list) else ()
+        unread = [name for part in parts if (name := unread_part(part))]
+        if not isinstance(recorded, list):
+            unread.append("parts")
+        read = tuple(as_mapping(part) for part in parts)
+        call_ids: dict[int, str] = {}
+        for place, part in enumerate(read):
+            if part.get("type") == "tool":
+                named = first_text(part.get("callID"), part.get("id")) or "call"
+                used[named] += 1
+                call_ids[place] = named if used[named] == 1 else f"{named}_{used[named]}"
+        messages.append(OpencodeMessage(info, read, call_ids, tuple(unread)))
+    return messages
+
+
+def unread_part(part: Any) -> str:
+    """Return the name of what is not read of a part, "" where all is read."""
+    if not isinstance(part, dict):
+        return type(part).__name__
+    kind = first_text(part.get("type")) or "untyped"
+    if kind in UNSHOWN or kind in ("compaction", "subtask"):
+        return ""
+    if kind not in SHOWN:
+        return kind
+    if kind == "file":
+        return "" if isinstance(part.get("url"), str) else "file.url"
+    if kind != "tool":
+        return "" if isinstance(part.get("text"), str) else f"{kind}.text"
+    if not first_text(part.get("tool")):
+        return "tool.tool"
+    state = as_mapping(part.get("state"))
+    if state.get("status") not in STATUSES:
+        return "tool.status"
+    words = {"completed": "output", "error": "error"}.get(state["status"])
+    return f"tool.{words}" if words and not isinstance(state.get(words), str) else ""
+
+
+def blocks_of(message: OpencodeMessage) -> list[Block]:
+    """Return the answers that an assistant message holds, in order.
+
+    A message without any `step-start` is one block; it is a model's where tokens were spent on it.
+    """
+    starts = [place for place, part in enumerate(message.parts) if part.get("type") == "step-start"]
+    edges = [0, *starts, len(message.parts)]
+    tokens = as_mapping(message.info.get("tokens"))
+    spent = not starts and bool(tokens.get("output") or message.has("step-finish"))
+    whole = message.info if not message.has("step-finish") and message.info.get("finish") else None
+    blocks: list[Block] = []
+    for first, last in pairwise(edges):
+        parts = tuple((place, message.parts[place]) for place in range(first, last))
+        if not parts:
+            continue
+        closing = next((part for _, part in parts if part.get("type") == "step-finish"), None)
+        if closing is None and whole is not None and last == len(message.parts):
+            closing = {"reason": whole["finish"], "tokens": tokens, "cost": whole.get("cost")}
+        blocks.append(Block(parts, first in starts or spent, closing))
+    return blocks
+
+
+def user_text(message: OpencodeMessage) -> str:
+    """Return what a prompt shows of a message of the user; the text of a file stands in a part beside it."""
+    return "\n".join(text for text in map(_user_part, message.parts) if text)
+
+
+def _user_part(part: Part) -> str:
+    kind = part.get("type")
+    if kind == "text":
+        return "" if part.get("ignored") else _text_of(part, "text")
+    if kind == "file":
+        return "" if part.get("mime") in _READ_AS_TEXT else _placeholder(part)
+    return COMPACTION if kind == "compaction" else SUBTASK if kind == "subtask" else ""
+
+
+def answer_message(message: OpencodeMessage, block: Block) -> Message:
+    """Return a block as the message that a prompt shows; thoughts are kept as reasoning."""
+    texts = [_text_of(part, "text") for _, part in block.parts]
+    thoughts = [_text_of(part, "reasoning") for _, part in block.parts]
+    calls = tuple(
+        ToolCall(
+            message.call_ids[place],
+            first_text(part.get("tool")) or "",
+            openai_argument_text(as_mapping(part.get("state")).get("input")),
+        )
+        for place, part in block.calls
+    )
+    text, reasoning = ("\n".join(each for each in some if each) for some in (texts, thoughts))
+    return Message("assistant", text, calls, reasoning=reasoning or None)
+
+
+def result_messages(message: OpencodeMessage, block: Block, now: float) -> list[Message]:
+    """Return the results of a block's calls as a prompt of the time `now` shows them."""
+    return [_result(message.call_ids[place], part, now) for place, part in block.calls]
+
+
+def cleared_at(part: Part) -> float | None:
+    """Return when the harness cleared the result of a call, None where it did not."""
+    return milliseconds(as_mapping(as_mapping(part.get("state")).get("time")).get("compacted"))
+
+
+def _result(call_id: str, part: Part, now: float) -> Message:
+    state, name = as_mapping(part.get("state")), first_text(part.get("tool"))
+    status, told = state.get("status"), as_mapping(state.get("metadata"))
+    text, kind = INTERRUPTED, None
+    if status == "completed":
+        output = first_text(state.get("output")) or ""
+        attached = state.get("attachments")
+        files = [as_mapping(each) for each in attached] if isinstance(attached, list) else []
+        kind = _kind_of_output(name, output, told.get("exit"))
+        cleared = cleared_at(part)
+        whole = "\n".join(each for each in (output, *map(_placeholder, files)) if each)
+        text = CLEARED if cleared is not None and cleared <= now else whole
+    elif status == "error":
+        words = first_text(state.get("error")) or ""
+        kept = told.get("output") if told.get("interrupted") is True else None
+        text = kept if isinstance(kept, str) else words
+        kind = _kind_of_error(words)
+    else:
+        kind = ErrorKind.USER_REJECTION
+    return Message("tool", text, (), call_id, name, kind is not None, kind)
+
+
+def _kind_of_output(name: str | None, output: str, code: Any) -> ErrorKind | None:
+    """Return why a call that returned has failed: of a shell by its exit code, else None."""
+    if name == UNREADABLE_CALL:
+        return ErrorKind.TOOL_ERROR
+    if name not in _SHELLS:
+        return None
+    if _USER_ABORT.search(output):
+        return ErrorKind.USER_REJECTION
+    if _TIMED_OUT.search(output):
+        return ErrorKind.TIMEOUT
+    return ErrorKind.EXIT_CODE if isinstance(code, int) and code else None
+
+
+def _kind_of_error(words: str) -> ErrorKind:
+    """Return why a call raised, by the words of its error."""
+    plain = _ERROR_NAME.sub("", words, count=1) if _ERROR_NAME.match(words) else words
+    if plain.startswith(_DENIED):
+        return ErrorKind.HOOK
+    if plain.startswith(_STOPPED):
+        return ErrorKind.USER_REJECTION
+    kind = error_kind_of(plain, True)
+    return ErrorKind.TOOL_ERROR if kind in (None, ErrorKind.UNKNOWN) else kind
+
+
+def _placeholder(part: Part) -> str:
+    return image_url_placeholder(part["url"]) if first_text(part.get("url")) else ""
+
+
+def _text_of(part: Part, kind: str) -> str:
+    return first_text(part.get("text")) or "" if part.get("type") == kind else ""
+
+
+def parse_usage(finish: Part) -> Usage:
+    """Return the tokens and cost of an answer; prompt tokens are those read anew, from and into the cache.
+
+    Later versions record a total and count thoughts apart from the output; earlier ones count them in it.
+    """
+    tokens = as_mapping(finish.get("tokens"))
+    cache = as_mapping(tokens.get("cache"))
+    fresh, output, total = (_count(tokens.get(key)) for key in ("input", "output", "total"))
+    read, written = _count(cache.get("read")), _count(cache.get("write"))
+    prompt = None if fresh is None else fresh + (read or 0) + (written or 0)
+    if total is not None and prompt is not None and output is not None:
+        output = max(output, total - prompt)
+    cost = finish.get("cost")
+    paid = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
+    return Usage(prompt, output, read, paid)
+
+
+def milliseconds(value: Any) -> float | None:
+    """Return a time in milliseconds, None for anything else."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def iso_time(value: Any) -> str | None:
+    """Return a time in milliseconds as ISO 8601, None for anything else."""
+    stamp = milliseconds(value)
+    try:
+        time = datetime.fromtimestamp(stamp / 1000, UTC) if stamp is not None else None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z") if time else None
+
+
+def _count(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
