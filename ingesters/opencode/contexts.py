@@ -3,7 +3,7 @@
 A prompt is every message since the last compaction. A compaction starts anew with its summary. The harness
 clears results of old calls at a recorded time: an answer behind it begins a context (`microcompaction`). What
 broke off before a retry is shown later, and not to the retry (`rewritten`); an answer that failed is in no
-later prompt (`rewind`).
+later prompt (`rewind`). Early versions record the system prompt of each answer; another one begins a context.
 """
 
 from collections.abc import Sequence
@@ -22,6 +22,7 @@ from tracemill.ingesters.opencode.messages import (
     iso_time,
     parse_usage,
     result_messages,
+    system_text,
     user_text,
 )
 from tracemill.records.ingest_report import IngestReport, record_type
@@ -62,6 +63,7 @@ class ContextBuilder:
     queued: bool = False
     tail: bool = False
     working: bool = False
+    system: str = ""
     lost_from: int | None = None
     approximate_from: int | None = None
 
@@ -125,7 +127,8 @@ class ContextBuilder:
         """Add an assistant message, each whole answer of a model in it as a step."""
         error, blocks = message.info.get("error"), blocks_of(message)
         kept = _is_kept(message, blocks)
-        self._renew(message.created)
+        own = system_text(message) if any(block.started for block in blocks) else self.system
+        self._renew(message.created, own)
         stale: ContextStart | None = None
         for place, block in enumerate(blocks, 1):
             if block.started and block.finish is None:
@@ -186,9 +189,11 @@ class ContextBuilder:
         if text := user_text(message):
             self.growing.add_message(Message("user", text))
 
-    def _renew(self, now: float) -> None:
+    def _renew(self, now: float, system: str) -> None:
         """Begin a context where the prompt of the next step differs from the messages so far."""
         cleared = False
+        if system != self.system:
+            self.system, self.stale = system, self.stale or "rewritten"
         while self.clearings and self.clearings[-1] <= now:
             self.clearings.pop()
             cleared = True
@@ -209,7 +214,7 @@ class ContextBuilder:
 
     def _drawn(self, start: ContextStart, now: float) -> GrowingContext:
         """Return a context that holds the messages that are shown at a time, none of them a step."""
-        drawn = GrowingContext(start)
+        drawn = GrowingContext(start, messages=[Message("system", self.system)] if self.system else ())
         for message in self.shown:
             if message.role == "user":
                 if text := user_text(message):
@@ -237,6 +242,7 @@ class ContextBuilder:
         self.growing.close_calls()
         if self.growing.steps:
             lost, approximate = self.lost_from is not None, self.approximate_from is not None
+            known = "lost" if lost else "approximate" if approximate else "complete"
             self.contexts.append(
                 Context(
                     len(self.contexts),
@@ -244,7 +250,10 @@ class ContextBuilder:
                     tuple(self.growing.steps),
                     self.start,
                     (),
-                    Fidelity(context="lost" if lost else "approximate" if approximate else "complete"),
+                    Fidelity(
+                        system="recorded" if self.growing.messages[0].role == "system" else "absent",
+                        context=known,
+                    ),
                     self.lost_from or 0,
                     self.approximate_from,
                 )

@@ -39,7 +39,7 @@ FORMAT = Format(
     facts=FormatFacts(
         of="opencode: a session as `opencode export` writes it, one object",
         recognised="an object with info and messages, each with info and parts",
-        prompt="messages; system prompt and tools are not recorded",
+        prompt="messages; system prompt in versions of 2025; tools are not recorded",
         page="docs/formats/opencode.md",
         keys=frozenset(("info", "messages", "todos", "parts")),
     ),

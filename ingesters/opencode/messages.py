@@ -160,6 +160,13 @@ def blocks_of(message: OpencodeMessage) -> list[Block]:
     return blocks
 
 
+def system_text(message: OpencodeMessage) -> str:
+    """Return the system prompt that early versions record with an answer, "" where there is none."""
+    listed = message.info.get("system")
+    texts = listed if isinstance(listed, list) else []
+    return "\n".join(text for text in texts if isinstance(text, str) and text)
+
+
 def user_text(message: OpencodeMessage) -> str:
     """Return what a prompt shows of a message of the user; the text of a file stands in a part beside it."""
     return "\n".join(text for text in map(_user_part, message.parts) if text)

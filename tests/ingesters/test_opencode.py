@@ -50,9 +50,9 @@ def shown(state: TraceState) -> list[str]:
     return [f"{m.role}: {m.content}" for m in state.messages]
 
 
-def step(file: OpencodeFile, number: int, words: str = "", **facts: Any) -> str:
+def step(file: OpencodeFile, number: int, system: Any = None, **facts: Any) -> str:
     call = call_part(f"c{number}", "read", f"seen {number}", filePath=f"/r/{number}.py", **facts)
-    return file.answer(words, call)
+    return file.answer("", call, **({"system": system} if system else {}))
 
 
 def test_a_session_becomes_steps_with_prefixes_and_facts(tmp_path: Path) -> None:
@@ -113,6 +113,23 @@ def test_answers_of_an_early_version_stand_in_one_message(tmp_path: Path) -> Non
     trace, _ = read(tmp_path, file)
     assert [len(state.messages) for state in trace.states()] == [1, 3, 5]
     assert [state.step.usage.completion_tokens for state in trace.states()] == [5, 5, 5]
+
+
+def test_a_system_prompt_that_an_early_version_records_is_shown(tmp_path: Path) -> None:
+    file = OpencodeFile(version="0.6.4")
+    file.user("Water the beds.")
+    step(file, 1, system=["You water.", "Today is a day."])
+    step(file, 2, system=["You water.", "Today is a day."])
+    step(file, 3, system=["You water.", "Today is another day."])
+    trace, _ = read(tmp_path, file)
+    assert [(c.start, len(c.steps), c.fidelity.system) for c in trace.contexts] == [
+        ("start", 2, "recorded"),
+        ("rewritten", 1, "recorded"),
+    ]
+    first, _, third = trace.states()
+    assert shown(first) == ["system: You water.\nToday is a day.", "user: Water the beds."]
+    assert shown(third)[0] == "system: You water.\nToday is another day."
+    assert len(shown(third)) == 6
 
 
 def test_a_compaction_begins_with_its_summary(tmp_path: Path) -> None:
