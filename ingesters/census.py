@@ -97,7 +97,7 @@ def take_census(paths: Iterable[Path | str]) -> Census:
         seen: set[str] = set()
         try:
             version = NO_VERSION
-            for record in _records(source.path, report):
+            for record in (form.records or _records)(source.path, report):
                 version = _version(record) or version
                 _count(record, form, census.found.setdefault((form.name, version), VersionCensus()))
                 seen.add(version)

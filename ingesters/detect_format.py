@@ -1,8 +1,8 @@
 """Detect the dialect of a file or folder by its content, never by its name.
 
 The formats of the registry are asked in order. Two kinds of files are recognised that are not sessions: zip
-archives, which are not unpacked, and evaluation results (verdicts or patches by instance), which are read
-with the runs they lie beside.
+archives of no format, which are not unpacked, and evaluation results (verdicts or patches by instance), which
+are read with the runs they lie beside.
 """
 
 import re
@@ -52,7 +52,7 @@ def detect_file(path: Path) -> str | None:
         with open_bytes(path) as stream:
             head = stream.read(_HEAD_BYTES)
         if head.startswith(_ZIP):
-            return ARCHIVE
+            return _detect_archive(path)
         if head.startswith(_PARQUET):
             return _detect_parquet(path)
         with open_bytes(path) as stream:
@@ -130,6 +130,13 @@ def _detect_first_object(path: Path, indented: re.Match[bytes]) -> str | None:
     except orjson.JSONDecodeError:
         return None
     return _ask_formats(lambda form: form.detect_item(value)) if indented[1] else detect_record_format(value)
+
+
+def _detect_archive(path: Path) -> str:
+    from tracemill.ingesters.reading.zip_entries import zip_names
+
+    names = zip_names(path)
+    return _ask_formats(lambda form: form.detect_archive(names)) or ARCHIVE
 
 
 def _detect_parquet(path: Path) -> str | None:

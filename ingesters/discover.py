@@ -40,7 +40,7 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
-_SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".zip", *SUFFIXES)
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".zip", ".eval", *SUFFIXES)
 
 
 Recall = Callable[[Path, SourceStamp], "KnownDialect | None"]

@@ -78,6 +78,8 @@ class Format:
     """Returns the dialect of a file of one JSON object by its first bytes, where they are enough."""
     detect_item: Callable[[Record], str | None] = _nothing
     """Returns the dialect of a file of one JSON object by the first object in its `trajectory`."""
+    detect_archive: Callable[[Sequence[str]], str | None] = _nothing
+    """Returns the dialect of a zip archive by the names of its entries."""
     folder_signs: frozenset[str] = frozenset()
     """Names of files and folders; every session folder holds at least one of them."""
     detect_folder: Callable[[Path], str | None] = _nothing
@@ -96,6 +98,8 @@ class Format:
     """Whether the name of a file is the name of its session."""
     facts: FormatFacts | None = None
     """What `tracemill formats list` prints of the format."""
+    records: Callable[[Path, IngestReport], Iterator[Record]] | None = None
+    """Yields the records of a file for a census, where it holds neither JSON nor a table."""
     kinds: Callable[[Record], Iterable[KindSeen]] = _kinds
     """Returns the kinds that a record holds, and which kinds and keys are known, for a census."""
 

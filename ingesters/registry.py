@@ -29,6 +29,7 @@ FORMATS: Registry[Format] = Registry(
         "pi": "tracemill.ingesters.pi.format:FORMAT",
         "cline": "tracemill.ingesters.cline.format:FORMAT",
         "opencode": "tracemill.ingesters.opencode.format:FORMAT",
+        "inspect_ai": "tracemill.ingesters.inspect_ai.format:FORMAT",
         "atif": "tracemill.ingesters.atif.format:FORMAT",
         "otel": "tracemill.ingesters.otel.format:FORMAT",
         "openhands": "tracemill.ingesters.openhands.format:FORMAT",

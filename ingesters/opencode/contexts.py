@@ -42,7 +42,7 @@ _CUT = ("length", "content-filter", "error")
 
 
 @dataclass(slots=True)
-class ContextBuilder:
+class OpencodeContexts:
     """Builder of all contexts of one session, message by message.
 
     `shown` are the messages of the current prompt. `stale` is why the next prompt differs from the messages

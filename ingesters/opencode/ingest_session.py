@@ -11,7 +11,7 @@ from pathlib import Path, PureWindowsPath
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.common.run_identity import run_identity_digest
-from tracemill.ingesters.opencode.contexts import ContextBuilder
+from tracemill.ingesters.opencode.contexts import OpencodeContexts
 from tracemill.ingesters.opencode.messages import iso_time, read_messages
 from tracemill.ingesters.reading.json_reading import read_json
 from tracemill.records.identity import make_trace_id
@@ -42,7 +42,7 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
     report.flags[OWN_SYSTEM] += sum(
         message.role == "user" and bool(first_text(message.info.get("system"))) for message in messages
     )
-    contexts = tuple(ContextBuilder(messages, report).run())
+    contexts = tuple(OpencodeContexts(messages, report).run())
     report.flags = +report.flags
     if not contexts:
         report.skipped[NO_STEP] += 1

@@ -1,0 +1,1 @@
+"""Read logs of inspect."""
