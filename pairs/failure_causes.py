@@ -49,6 +49,11 @@ _TOOL_MESSAGES = (
         FailureCause.TEXT_ABSENT,
         r"SEARCH block content doesn't match|does not match anything in the file|No sufficiently similar",
     ),
+    (FailureCause.TEXT_ABSENT, r"(?:oldString not found|Could not find oldString) in "),
+    (FailureCause.TEXT_ABSENT, r"Found (?:multiple|\d+) matches for oldString"),
+    (FailureCause.UNREAD, r"You must read (?:the )?file .{1,400} before (?:overwriting|editing)"),
+    (FailureCause.ARGUMENTS, r"tool was called with invalid arguments|Missing value for required parameter"),
+    (FailureCause.PATH, r"^(?:Error: )?File not found: "),
     (FailureCause.TEXT_ABSENT, r"Could not find the exact text in|Found \d+ occurrences of the text in"),
     (
         FailureCause.DIRECTORY,

@@ -18,8 +18,8 @@ from tracemill.records.message import ToolCall
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _PATH_WORD = re.compile(r"^[\w.@~+/${}-]*(?:/|\.\w{1,8}$)[\w.@~+/${}-]*$")
-_NEW_TEXT = ("new_string", "new_str", "newText", "content", "file_text", "replacement_text")
-_OLD_TEXT = ("old_string", "old_str", "oldText")
+_NEW_TEXT = ("new_string", "new_str", "newText", "newString", "content", "file_text", "replacement_text")
+_OLD_TEXT = ("old_string", "old_str", "oldText", "oldString")
 _SHELL = ToolRule(Operation.RUN, ("command", "cmd"), "shell")
 _RELATED = 0.5
 _SAME_WORDS = 0.4

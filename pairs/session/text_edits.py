@@ -9,8 +9,8 @@ from tracemill.pairs.fix_rules import CallAttempt
 from tracemill.pairs.session.calls import SessionCall, SessionCalls
 from tracemill.records.message import ToolCall
 
-_OLD = ("old_string", "old_str", "oldText")
-_NEW = ("new_string", "new_str", "newText", "content", "file_text")
+_OLD = ("old_string", "old_str", "oldText", "oldString")
+_NEW = ("new_string", "new_str", "newText", "newString", "content", "file_text")
 
 
 @dataclass(frozen=True, slots=True)

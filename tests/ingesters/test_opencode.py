@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from tracemill.ingesters.census import take_census
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.opencode.format import FORMAT
 from tracemill.ingesters.opencode.ingest_session import iter_traces
+from tracemill.pairs.hindsight import hindsight_pairs
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import ErrorKind
@@ -461,6 +463,22 @@ def test_a_part_of_another_type_stops_nothing(tmp_path: Path, records: list[Any]
     ingest_file(path)
     FORMAT.detect(records[0])
     list(FORMAT.kinds(copy.deepcopy(records[0])))
+
+
+def test_an_edit_that_failed_and_its_fix_are_a_pair(tmp_path: Path) -> None:
+    file = OpencodeFile()
+    file.user("Six beds.")
+    path = "/home/dev/garden/beds.py"
+    file.answer("", call_part("c1", "read", "1: BEDS = 3\n2: BED = 3", filePath=path))
+    wrong = {"filePath": path, "oldString": "BEDS = 4", "newString": "BEDS = 6"}
+    file.answer("", failed_part("c2", "edit", "Error: oldString not found in content", **wrong))
+    file.answer("", call_part("c3", "edit", "Done.", **wrong | {"oldString": "BEDS = 3"}))
+    file.answer("Six beds now.")
+    trace, _ = read(tmp_path, file)
+    (pair,), counts = hindsight_pairs(replace(trace, redaction="none"))
+    assert [call.parsed() for call in pair.chosen[0].tool_calls] == [wrong | {"oldString": "BEDS = 3"}]
+    assert [call.parsed() for call in pair.rejected[0].tool_calls] == [wrong]
+    assert dict(counts) == {}
 
 
 def test_a_session_is_asked_and_paired(tmp_path: Path) -> None:
