@@ -160,7 +160,8 @@ def _is_only_a_name(name: str, texts: Iterable[str]) -> bool:
     other = re.compile(
         rf"(?<![\w.@-]){re.escape(first.lower())}(?![\w.@-])|[\w.]{re.escape(first)}|{re.escape(first)}[\w(.]\w"
     )
-    return not any(other.search(text) for text in texts)
+    small = first.lower()
+    return not any(other.search(text) for text in texts if small in text or first in text)
 
 
 @lru_cache(maxsize=256)
