@@ -12,6 +12,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
+from tracemill.privacy.core.line_prefixes import join_broken_lines
 from tracemill.privacy.core.placeholder_keys import find_placeholder_digits, hash_with_placeholder_key
 from tracemill.privacy.core.rule import Span, encode_rule_text
 from tracemill.privacy.core.spellings import base64_spellings, list_echo_spellings
@@ -26,10 +27,10 @@ _FOUND = DetectorNeeds(1)
 _HEAD = 12  # characters of a form that are searched first
 _LITTLE = 100_000  # a smaller trace is searched form by form, without compiling them
 _SHORT = 500  # the same for one text
-_BROKEN = 24  # least characters of a value that line breaks may interrupt
+_BROKEN = 16  # least characters of a value that line ends may interrupt
+_END = 8  # characters at either end of such a value
 _LEAST_FIRST = 4  # a shorter first name is searched only with the last name
 _LEAST_JOINED = 8  # a longer name is searched without its blanks too
-_BREAK = r"(?:\\?\r?\n[ \t]*(?:\d{1,6}(?:\u2192|\t|\||:))?[ \t]*)?"
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+")
 _BESIDE = 64  # letters of Base64 beside a value that are replaced with it
 _SHELL_ESCAPE = re.compile(r"\\([^\w\s])")
@@ -71,6 +72,7 @@ class TakenValues:
             self.kinds.setdefault(value, kind)
             self._add_forms(value, level)
         heads = {form[:_HEAD] for form in (*self._forms, *self._pieces, *self._alone)}
+        heads |= {end for value in self._broken for end in _ends(value)}
         self._heads = sorted(heads | {part for name in self._persons for part in _person_heads(name)})
         large = sum(map(len, texts)) > _LITTLE
         self._prefilter = Prefilter(map(_probe, self._heads)) if large else None
@@ -125,10 +127,13 @@ class TakenValues:
         for value, pattern in self._alone.items():
             if value in text:
                 found += [self._span(*match.span(), text, value) for match in pattern.finditer(text)]
-        for value in self._broken:
-            if value[:_HEAD] in text and value not in text:
-                matches = _broken_pattern(value).finditer(text)
-                found += [self._span(*match.span(), text, value) for match in matches]
+        broken = [value for value in self._broken if any(end in text for end in _ends(value))]
+        for joined in join_broken_lines(text) if broken else ():
+            for value in broken:
+                for at in _places(joined.text, value):
+                    start, end = joined.place_whole(at, at + len(value))
+                    if end - start > len(value):
+                        found.append(self._span(start, end, text, value))
         for piece, value in self._pieces.items():
             for at in _places(text, piece):
                 found.append(self._span(*_around_base64(text, at, at + len(piece)), text, value))
@@ -215,10 +220,9 @@ def _parts_of(word: str) -> Iterator[str]:
             yield each.rstrip(_TRAILING)
 
 
-@lru_cache(maxsize=64)
-def _broken_pattern(value: str) -> re.Pattern[str]:
-    """Build a pattern of a value that line breaks and line numbers may interrupt."""
-    return re.compile(_BREAK.join(map(re.escape, value)))
+def _ends(value: str) -> tuple[str, str]:
+    """Return the first and the last characters; a line end leaves one of both whole."""
+    return value[:_END], value[-_END:]
 
 
 def _with_parts(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:

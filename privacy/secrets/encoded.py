@@ -65,7 +65,7 @@ def find_encoded(view: TextView) -> Iterator[Span]:
     for pattern, read in ((_BASE64, _from_base64), (_WIDE, _from_wide), (_HEX, _from_hex)):
         for match in pattern.finditer(view.text):
             plain = read(match[0])
-            if any(word in plain for word in _WORDS) and (kind := _kind_in(plain)):
+            if plain and (kind := _kind_in(plain)):
                 yield Span(*match.span(), kind)
 
 
@@ -114,7 +114,9 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_encoded,
         "|".join(map(re.escape, _IN_BASE64)),
+        rf"(?:{_GROUP}){{8}}",
         r"(?i:-e(?:nc(?:odedcommand)?|c)?)\s+[A-Za-z0-9+/]{40}",
         "|".join(word.encode().hex() for word in _WORDS),
+        r"(?:[2-7][0-9a-f]){24}",
     ),
 )
