@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -203,6 +204,19 @@ _AFTER_BREAK = rf"[ \t]*{_COLOURS}[ \t]*(?:[+.&]?[ \t]*[frbuFRBU]?[\"'`])?(?=[{_
 _BREAK = re.compile(rf"{_BEFORE_BREAK}{_AFTER_BREAK}|{_CONCATENATED}")
 _BEFORE_LINE = rf"(?:{_LOG}|{_NUMBER}|{_NAME}|{_BOX}|{_QUOTE}+|[+-]|[ \t]*+(?:#|//|\*) ?)"
 _PREFIXED_BREAK = re.compile(rf"{_BEFORE_BREAK}{_COLOURS}{_BEFORE_LINE}{_AFTER_BREAK}|{_CONCATENATED}")
+
+
+_REST_OF_LINE = re.compile(
+    rf"[>A-Za-z0-9_]{_COLOURS}[\"'`\\ ]{{0,3}}\r?\n{_COLOURS}{_BEFORE_LINE}?[ \t]*{_COLOURS}[ \t]*[\"'`]?$"
+)
+_LONGEST_BREAK = 200  # characters
+
+
+def begins_line_after_placeholder(text: str, at: int) -> bool:
+    """Tell whether a place begins a line, its prefix left out, and the line before ends in a placeholder."""
+    before = text[max(0, at - _LONGEST_BREAK) : at]
+    broken = _REST_OF_LINE.search(before)
+    return broken is not None and any(end == broken.start() + 1 for _, end in find_keyed_placeholders(before))
 
 
 def join_broken_lines(text: str) -> list[PlainText]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
-from tracemill.privacy.core.line_prefixes import join_broken_lines
+from tracemill.privacy.core.line_prefixes import begins_line_after_placeholder, join_broken_lines
 from tracemill.privacy.core.placeholder_keys import find_placeholder_digits, hash_with_placeholder_key
 from tracemill.privacy.core.rule import Span, encode_rule_text
 from tracemill.privacy.core.spellings import base64_spellings, list_echo_spellings
@@ -28,7 +28,8 @@ _HEAD = 12  # characters of a form that are searched first
 _LITTLE = 100_000  # a smaller trace is searched form by form, without compiling them
 _SHORT = 500  # the same for one text
 _BROKEN = 16  # least characters of a value that line ends may interrupt
-_END = 8  # characters at either end of such a value
+_END = 8  # first characters of such a value
+_REST = 6  # least characters of what stands on the next line
 _LEAST_FIRST = 4  # a shorter first name is searched only with the last name
 _LEAST_JOINED = 8  # a longer name is searched without its blanks too
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+")
@@ -134,6 +135,8 @@ class TakenValues:
                     start, end = joined.place_whole(at, at + len(value))
                     if end - start > len(value):
                         found.append(self._span(start, end, text, value))
+        for value in broken:
+            found += [self._span(start, end, text, value) for start, end in _rests_of(value, text)]
         for piece, value in self._pieces.items():
             for at in _places(text, piece):
                 found.append(self._span(*_around_base64(text, at, at + len(piece)), text, value))
@@ -220,9 +223,20 @@ def _parts_of(word: str) -> Iterator[str]:
             yield each.rstrip(_TRAILING)
 
 
+def _rests_of(value: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a line begins with the rest of a value whose first part was replaced on the line before."""
+    for at in _places(text, value[-_REST:]):
+        end = at + _REST
+        size = _REST
+        while size < len(value) and at > 0 and text[at - 1] == value[-size - 1]:
+            at, size = at - 1, size + 1
+        if size < len(value) and begins_line_after_placeholder(text, at):
+            yield at, end
+
+
 def _ends(value: str) -> tuple[str, str]:
     """Return the first and the last characters; a line end leaves one of both whole."""
-    return value[:_END], value[-_END:]
+    return value[:_END], value[-_REST:]
 
 
 def _with_parts(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
