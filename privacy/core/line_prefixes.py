@@ -194,7 +194,8 @@ _OF_VALUE = r"A-Za-z0-9_.~+/=%@!#$*^&-"
 _COLOURS = r"(?:\x1b\[[0-9;?]*[A-Za-z])*"
 _LOG = (
     r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[\d.,]{2,12}Z? |\[pod/[^\]\n]{1,120}\] "
-    r"|\w{3} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w./-]{1,64}(?:\[\d{1,9}\])?: "
+    r"|\w{3} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]{1,64}|<[A-Z_]{2,24}_[0-9a-f]{8}>) "
+    r"[\w./-]{1,64}(?:\[\d{1,9}\])?: "
     r"|[0-9a-f]{7,40} \([^()\n]{8,80} \d{1,7}\) )"
 )
 _BOX = r"[ \t]*+\d{0,7}[ \t]*+[\u2502\u2503|] ?"
@@ -207,7 +208,8 @@ _PREFIXED_BREAK = re.compile(rf"{_BEFORE_BREAK}{_COLOURS}{_BEFORE_LINE}{_AFTER_B
 
 
 _REST_OF_LINE = re.compile(
-    rf"[>A-Za-z0-9_]{_COLOURS}[\"'`\\ ]{{0,3}}\r?\n{_COLOURS}{_BEFORE_LINE}?[ \t]*{_COLOURS}[ \t]*[\"'`]?$"
+    rf"[>A-Za-z0-9_](?:{_COLOURS}[\"'`\\ ]{{0,3}}\r?\n{_COLOURS}{_BEFORE_LINE}?[ \t]*{_COLOURS}[ \t]*[\"'`]?"
+    rf"|{_CONCATENATED})$"
 )
 _LONGEST_BREAK = 200  # characters
 

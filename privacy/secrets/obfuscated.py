@@ -46,7 +46,22 @@ _BEGINNINGS = sorted(
 )
 _SHAPES = (
     *map(
-        re.escape, (*_BEGINNINGS, "eyJ", "hf_", "r8_", "fw_", "fc-", "xox", "dp.", "sk-proj-", "sk-svcacct-")
+        re.escape,
+        (
+            *_BEGINNINGS,
+            "eyJ",
+            "hf_",
+            "r8_",
+            "fw_",
+            "fc-",
+            "xox",
+            "dp.",
+            "mb_",
+            "m0-",
+            "pa-",
+            "sk-proj-",
+            "sk-svcacct-",
+        ),
     ),
     *(r"pat[A-Za-z0-9]{14}\.", r"\d{8,10}:AA", r"[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\."),
     *(r"st\.[0-9a-f]{8}", r"[ps]k_[A-Za-z0-9]{8}", r"sk-(?:admin-|[A-Za-z0-9]{8})"),
