@@ -13,7 +13,11 @@ from urllib.parse import unquote
 
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
 from tracemill.privacy.core.line_prefixes import begins_line_after_placeholder, join_broken_lines
-from tracemill.privacy.core.placeholder_keys import find_placeholder_digits, hash_with_placeholder_key
+from tracemill.privacy.core.placeholder_keys import (
+    find_keyed_placeholders,
+    find_placeholder_digits,
+    hash_with_placeholder_key,
+)
 from tracemill.privacy.core.rule import Span, encode_rule_text
 from tracemill.privacy.core.spellings import base64_spellings, list_echo_spellings
 from tracemill.privacy.core.word_lists import COMMON_WORDS
@@ -134,7 +138,10 @@ class TakenValues:
                 for at in _places(joined.text, value):
                     start, end = joined.place_whole(at, at + len(value))
                     if end - start > len(value):
-                        found.append(self._span(start, end, text, value))
+                        whole = Span(at, at + len(value), self.kinds[value])
+                        held = find_keyed_placeholders(text[start:end])
+                        pieces = joined.place_spans([whole]) if held else [Span(start, end, whole.kind)]
+                        found += [self._span(piece.start, piece.end, text, value) for piece in pieces]
         for value in broken:
             found += [self._span(start, end, text, value) for start, end in _rests_of(value, text)]
         for piece, value in self._pieces.items():

@@ -30,6 +30,8 @@ _DISGUISE = re.compile(
 )
 _TAIL = 4  # characters between a piece and its line end
 _EDGE = 120  # characters before a token that its format may look at
+_LINE_END = re.compile(r"\r?\n")
+_MOST_LINES = 6  # line ends at which the rest of a token is sought
 _LEAST_PIECE = 6  # characters of a piece that follows what could be a whole token
 _GENERIC = frozenset(
     (
@@ -127,13 +129,28 @@ def find_wrapped(view: TextView) -> Iterator[Span]:
         for match in _OPEN_END.finditer(text, low, min(len(text), high + _TAIL)):
             if match.start() < done:
                 continue
-            start, end = max(0, match.start() - _EDGE), min(len(text), match.end() + _REACH)
-            for joined in join_broken_lines(text[start:end]):
-                for span in find_tokens(TextView(joined.text)):
-                    if last := _end_of_wrapped(joined, span):
-                        first, last = joined.place_whole(span.start, last)
-                        done = max(done, start + last)
-                        yield Span(start + first, start + last, span.kind)
+            for span in _wrapped_from(text, match.start(), match.end()):
+                done = max(done, span.end)
+                yield span
+
+
+def _wrapped_from(text: str, at: int, broken: int) -> list[Span]:
+    """Return the tokens that begin near a place and go on over a break, most lines first.
+
+    With fewer lines no word of a line behind a token is read as a part of it.
+    """
+    start, end = max(0, at - _EDGE), min(len(text), broken + _REACH)
+    ends = [end, *(line.start() for line in _LINE_END.finditer(text, broken + 1, end))][:_MOST_LINES]
+    for stop in sorted(ends, reverse=True):
+        found = []
+        for joined in join_broken_lines(text[start:stop]):
+            for span in find_tokens(TextView(joined.text)):
+                if last := _end_of_wrapped(joined, span):
+                    first, last = joined.place_whole(span.start, last)
+                    found.append(Span(start + first, start + last, span.kind))
+        if found:
+            return found
+    return []
 
 
 def _end_of_wrapped(joined: PlainText, span: Span) -> int:
