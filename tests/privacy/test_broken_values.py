@@ -9,6 +9,8 @@ from secret_sessions import echoed_trace
 from whole_records import whole_text
 
 from tracemill.privacy.core.line_prefixes import join_broken_lines
+from tracemill.privacy.publish_gate.strict_personal import find_personal_strictly
+from tracemill.privacy.publish_gate.strict_rules import find_strictly
 from tracemill.privacy.redaction.redactor import Redactor
 
 REDACTOR = Redactor(key=b"k")
@@ -106,3 +108,41 @@ def test_places_in_joined_lines_are_those_of_the_text() -> None:
     start, end = joined.place_whole(at, at + len("leftright"))
     assert text[start:end] == "left\na.py:2:right"
     assert joined.cuts(at, at + len("leftright")) == [at + 4]
+
+
+STRICT = {
+    "followed by its use": ("use {} as the app secret for dev", _drawn(40, "0123456789abcde", 9) + "f1"),
+    "alone": ("$ ./issue\n{}\n", _drawn(44, seed=11)),
+    "made up": ("driver.find_element(By.ID, 'pass').send_keys(\"{}\")", "Walnut-Tandem417!"),
+    "code": ("Your Acme verification code is {}. It expires.", "482915"),
+    "link": ("https://acme.test/reset-password?t={}&u=2", _drawn(40, "0123456789abcdef", 13)),
+}
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_the_strict_rules_find_what_only_a_review_can_judge(name: str) -> None:
+    text, value = STRICT[name]
+    whole = text.format(value)
+    found = [whole[start:end] for start, end, _ in find_strictly(whole)]
+    assert any(value in each or each in value for each in found), found
+
+
+def test_the_strict_rules_find_persons_that_somebody_deals_with() -> None:
+    for text in (
+        "I talked to Maren Lindqvist from billing",
+        "Cc: Maren Lindqvist; Re: x",
+        "ask Maren Lindqvist, she",
+    ):
+        assert [text[s:e] for s, e, _ in find_personal_strictly(text)] == ["Maren Lindqvist"], text
+
+
+def test_the_strict_rules_leave_digests_ids_and_blocks() -> None:
+    line = _drawn(64, seed=21)
+    for text in (
+        f"sha256 = {_drawn(64, '0123456789abcdef')}",
+        f"id: {_drawn(32, seed=17)}",
+        f"-----BEGIN CERTIFICATE-----\n{line}\n{_drawn(64, seed=22)}\n-----END CERTIFICATE-----",
+        "core..auth..Token$GT$17h1f1b44f743ae2197E T",
+        "the response code is 4041 and asked Visual",
+    ):
+        assert list(find_strictly(text)) == [], text
