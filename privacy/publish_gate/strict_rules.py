@@ -62,7 +62,7 @@ _MADE_UP = compile_rule_pattern(
 )
 _CODE = compile_rule_pattern(r"&&|\*\*|[!=]=|%[sd]|&\w+;|#\d+$|&[a-z]|^[*#&]")
 _ID = compile_rule_pattern(
-    r"(?:toolu|call|msg|chatcmpl|req|resp|gen|run|thread|asst|file|item|rs|fc|ws|step)[_-]\w+|[0-9a-f-]{36}|[0-9a-f]{40}|[\w.$]*17h[0-9a-f]{16}E"
+    r"(?:toolu|call|msg|chatcmpl|req|resp|gen|run|thread|asst|file|item|rs|fc|ws|step)[_-]\w+|[0-9a-f-]{36}|[0-9a-f]{16}|[0-9a-f]{40}"
 )
 _NAME = compile_rule_pattern(r"[A-Za-z_$]+\d{0,3}|(?:[\w$]+[./_-])+[\w$]*|[\w./-]+\.[a-z]{1,5}|\d[\d.,_-]*")
 

@@ -142,7 +142,7 @@ def test_the_strict_rules_leave_digests_ids_and_blocks() -> None:
         f"sha256 = {_drawn(64, '0123456789abcdef')}",
         f"id: {_drawn(32, seed=17)}",
         f"-----BEGIN CERTIFICATE-----\n{line}\n{_drawn(64, seed=22)}\n-----END CERTIFICATE-----",
-        "core..auth..Token$GT$17h1f1b44f743ae2197E T",
+        "auth..Token$GT$17h1f1b44f743ae2197E\n4938b2b35a0ed039 T _ZN",
         "the response code is 4041 and asked Visual",
     ):
         assert list(find_strictly(text)) == [], text
