@@ -227,9 +227,10 @@ def sources(folders: list[Path], suffix: str, seed: int, megabytes: float) -> li
     """Ordinary source files below `folders`, drawn by a seed; every third as `cat -n` prints it.
 
     Tests are left out (what looks like a password there may be meant to), and so are packages that look for
-    secrets themselves, generated files and files of more than 200 kB.
+    secrets themselves or document logins by example tokens, generated files and files of more than 200 kB.
     """
     unwanted = {"test", "tests", "detect_secrets", "dataclaw", "teich", "site-packages"}
+    unwanted |= {"oauthlib", "requests_oauthlib"}
     paths = sorted(
         path
         for folder in folders

@@ -23,6 +23,9 @@ _HOLDER = re.compile(
     r"(?:[Cc]opyright|©|\([Cc]\))[\s\d(Cc)©,:-]*(?:(?:by|present)\s+)*"
     r"[A-ZÀ-Þ][\w.'-]*(?: [\w.'-]+){0,2} [A-ZÀ-Þ][\w'-]+"
 )
+_AUTHORS = re.compile(
+    r"(?i:\bauthors?|written by)[: ]\s*(?:[A-ZÀ-Þ][\w.'-]*(?: [\w.'-]+){0,2} [A-ZÀ-Þ][\w'-]+(?:, | and )?)+"
+)
 _ORGANISATION = re.compile(
     r"(?i)\b(?:academy|authors?|cent(?:er|re|rum)|college|committee|company|consortium|contributors|corp\w*"
     r"|developers|foundation|gmbh|group|inc|institut\w*|labs?|limited|llc|ltd|maintainers|media|networks?"
@@ -104,12 +107,13 @@ def _in_line(old: str, new: str) -> Iterator[Change]:
 def is_really_there(change: Change) -> bool:
     """Return whether the redacted text is personal data, so that it is no false alarm.
 
-    That is an e-mail address, the name before one, the name of a copyright holder, an IP address or a home
-    folder.
+    That is an e-mail address, the name before one, the name of an author or a copyright holder, an IP
+    address or a home folder.
     """
     if any(
         _overlap(change, match) and not _ORGANISATION.search(change.old)
-        for match in _HOLDER.finditer(change.line)
+        for pattern in (_HOLDER, _AUTHORS)
+        for match in pattern.finditer(change.line)
     ):
         return True
     for pattern in (_MAIL, _SIGNED, _HOME):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -56,12 +57,14 @@ class PlainText:
     before: "PlainText | None" = field(default=None, repr=False, compare=False)
     kept: "_Kept | None" = field(default=None, repr=False, compare=False)
     joint: str = field(default="", repr=False, compare=False)
+    added: int = field(default=1, repr=False, compare=False)
+    """Characters before the original text: the line end before its first line."""
 
     @cached_property
     def _pieces(self) -> tuple[list[int], list[int]]:
         """Return where the pieces begin in this text, and where they begin in the original."""
         if self.before is None or self.kept is None:
-            return [0], [-1]
+            return [0], [-self.added]
         from_starts, from_places = self.before._pieces
         starts: list[int] = []
         places: list[int] = []
@@ -75,6 +78,16 @@ class PlainText:
                 places.append(from_places[piece] + start - from_starts[piece])
                 size, start, piece = size + stop - start, stop, piece + 1
         return starts, places
+
+    def place_whole(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a part of this text begins and ends in the original text."""
+        starts, places = self._pieces
+        first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
+        return start + places[first] - starts[first], end + places[last] - starts[last]
+
+    def cuts(self, start: int, end: int) -> list[int]:
+        """Return where something was removed inside a part of this text."""
+        return [at for at in self._pieces[0] if start < at < end]
 
     def place_spans(self, spans: Iterable[Span]) -> Iterator[Span]:
         """Yield the spans at their positions in the original text.
@@ -175,3 +188,56 @@ def _rest_of_lines(given: PlainText, prefix: re.Pattern[str]) -> PlainText:
 def _uncoloured(text: str) -> list[tuple[int, int]]:
     bounds = [place for match in _COLOUR.finditer(text) for place in match.span()]
     return list(pairwise([0, *bounds, len(text)]))[::2]
+
+
+_OF_VALUE = r"A-Za-z0-9_.~+/=%@!#$*^&-"
+_COLOURS = r"(?:\x1b\[[0-9;?]*[A-Za-z])*"
+_LOG = (
+    r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[\d.,]{2,12}Z? |\[pod/[^\]\n]{1,120}\] "
+    r"|\w{3} [ \d]\d \d\d:\d\d:\d\d (?:[\w.-]{1,64}|<[A-Z_]{2,24}_[0-9a-f]{8}>) "
+    r"[\w./-]{1,64}(?:\[\d{1,9}\])?: "
+    r"|[0-9a-f]{7,40} \([^()\n]{8,80} \d{1,7}\) )"
+)
+_BOX = r"[ \t]*+\d{0,7}[ \t]*+[\u2502\u2503|] ?"
+_CONCATENATED = r"[\"'`][ \t]*[+.&][ \t]*[frbuFRBU]?[\"'`]"
+_BEFORE_BREAK = rf"(?<=[{_OF_VALUE}]){_COLOURS}(?:[\"'`][ \t]*[+.&\\]?[ \t]*|\\)?\r?\n"
+_AFTER_BREAK = rf"[ \t]*{_COLOURS}[ \t]*(?:[+.&]?[ \t]*[frbuFRBU]?[\"'`])?(?=[{_OF_VALUE}])"
+_BREAK = re.compile(rf"{_BEFORE_BREAK}{_AFTER_BREAK}|{_CONCATENATED}")
+_BEFORE_LINE = rf"(?:{_LOG}|{_NUMBER}|{_NAME}|{_BOX}|{_QUOTE}+|[+-]|[ \t]*+(?:#|//|\*) ?)"
+_PREFIXED_BREAK = re.compile(rf"{_BEFORE_BREAK}{_COLOURS}{_BEFORE_LINE}{_AFTER_BREAK}|{_CONCATENATED}")
+
+
+_REST_OF_LINE = re.compile(
+    rf"[>A-Za-z0-9_](?:{_COLOURS}[\"'`\\ ]{{0,3}}\r?\n{_COLOURS}{_BEFORE_LINE}?[ \t]*{_COLOURS}[ \t]*[\"'`]?"
+    rf"|{_CONCATENATED})$"
+)
+_LONGEST_BREAK = 200  # characters
+
+
+def begins_line_after_placeholder(text: str, at: int) -> bool:
+    """Tell whether a place begins a line, its prefix left out, and the line before ends in a placeholder."""
+    before = text[max(0, at - _LONGEST_BREAK) : at]
+    broken = _REST_OF_LINE.search(before)
+    return broken is not None and any(end == broken.start() + 1 for _, end in find_keyed_placeholders(before))
+
+
+def join_broken_lines(text: str) -> list[PlainText]:
+    """Return the text with its lines and joined literals as one, with and without the prefixes of lines.
+
+    A value that a line end, an indentation or `" + "` interrupts stands in one piece there. A reading that
+    joins nothing is left out.
+    """
+    found: list[PlainText] = []
+    for pattern in (_BREAK, _PREFIXED_BREAK):
+        joined = pattern.sub("", text)
+        if len(joined) < len(text) and joined not in (each.text for each in found):
+            found.append(PlainText(joined, PlainText(text, added=0), _between(pattern)))
+    return found
+
+
+def _between(pattern: re.Pattern[str]) -> Callable[[str], Iterable[tuple[int, int]]]:
+    def kept(text: str) -> list[tuple[int, int]]:
+        bounds = [place for match in pattern.finditer(text) for place in match.span()]
+        return [(low, high) for low, high in list(pairwise([0, *bounds, len(text)]))[::2] if low < high]
+
+    return kept

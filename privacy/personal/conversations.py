@@ -35,7 +35,9 @@ _SAID = re.compile(
     rf"(?<![^\n])[ \t>]{{0,6}}(?:\[(?:{_DAY},? )?{_CLOCK}\]|{_DAY},? {_CLOCK} -|{_CLOCK} -?)[ \t]{{1,3}}(?:<(?P<n>[A-Za-z_][\w.|-]{{2,31}})>|(?P<v>{PERSON})(?=: ))"
     rf"|(?<![^\n])[ \t>]{{0,6}}(?P<w>{PERSON})[ \t]{{1,4}}\[?{_CLOCK}\]?[ \t]*(?=\r?\n|$)"
 )
-_NICK = re.compile(r"(?<![^\n])[ \t>]{0,6}<(?P<n>[A-Za-z_][\w|-]{2,31})> (?=[^\n<>]*(?:\n|$))(?![^\n]*</)")
+_NICK = re.compile(
+    r"(?<![^\n])[ \t>]{0,6}<(?P<n>[A-Za-z_][\w|-]{2,31})> (?=[^\n<>(][^\n<>]*(?:\n|$))(?![^\n]*</)"
+)
 _NOTED = re.compile(rf"(?:TODO|FIXME|XXX|HACK|NOTE|BUG)\((?P<v>{PERSON})\)")
 _CITED = re.compile(r"(?i:\b(?:author|editor)s?)[ \t]{0,12}=[ \t]{0,4}[{\"](?P<items>[^{}\"\n]{4,400})[}\"]")
 _HEADED = re.compile(

@@ -51,7 +51,7 @@ def _is_place(first: float, second: float) -> bool:
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_degrees,
-        r"\d\s?(?:\xb0|\xba|deg|&deg;|\\u00b0)\s?\d{1,2}[^\n]{0,16}[NSEWO]",
+        r"\d\s?(?:\xb0|\xba|deg|&deg;|\\u00b0)\s?\d",
     ),
     make_probed_detector(find_pairs, r"\d\.\d{4,}[\"']?\s?(?:,|;|/|%2C)\s*[-+]?\d{1,3}\.\d{4}"),
 )

@@ -156,6 +156,11 @@ _CELLS = {joint: re.compile(rf'(?:"[^"\n]*"|[^"\n{joint}])*') for joint in ",;\t
 _TITLED = re.compile(
     rf"(?:\b(?:Mr|Mrs|Ms|Mme|Mlle|Herrn?|Frau|Se\xf1ora?)\.? |\bDear (?:Dr\.? )?)(?P<v>{PERSON})"
 )
+_DEALT_WITH = re.compile(
+    r"(?:(?i:\b(?:talk(?:ed|ing)? (?:to|with)|spoke (?:to|with)|spoken (?:to|with)|met(?: with)?|ask(?:ed)?|ping(?:ed)?|told|tell"
+    r"|(?:reviewed|approved|requested|reported|assigned|written|signed off|escalated|raised) (?:by|to)|on behalf of|sincerely|cc|bcc)\b[: ])[ \t]?"
+    rf"|(?i:contact|owner|manager|employee|customer|person|assignee|reporter):\s{{1,12}}name: [\"']?)(?P<v>{PERSON})(?![\w(./:-])"
+)
 _ACCOUNT = re.compile(
     r"(?i)(?<![A-Z0-9])[A-Z]{2}\d\d(?:(?P<joint>[ -])[A-Z0-9]{4}(?:(?P=joint)[A-Z0-9]{4}){1,6}(?:(?P=joint)[A-Z0-9]{1,3})?|(?:[A-Z]{4})?\d{8,30})(?![A-Z0-9])"
 )
@@ -165,7 +170,7 @@ _SPELLED = re.compile(
 _LABEL = "|".join(rule.label for rule in _RULES)
 _LABELLED = re.compile(rf"(?:{_EDGE})(?=(?i:{_LABEL}))")
 _NAMES = re.compile(
-    rf"(?:{_EDGE})(?i:{_LABEL}|iban|author|maintainer|e?-?mail|passport|ssn|nino|lat(?:itude)?|lng|lon(?:gitude)?|gps|aadhaar|cpf|pan)(?![a-z])"
+    rf"(?:{_EDGE})(?i:{_LABEL}|iban|author|maintainer|e?-?mail|passport|employee|ssn|nino|lat(?:itude)?|lng|lon(?:gitude)?|gps|aadhaar|cpf|pan)(?![a-z])"
 )
 
 
@@ -230,6 +235,9 @@ def find_labelled(text: str) -> Iterator[Span]:
             if match and rule.holds(match["v"]) and not find_keyed_placeholders(match["v"]):
                 yield Span(match.start("v"), match.start("v") + len(match["v"].rstrip(" ,.\n")), rule.kind)
     for match in _TITLED.finditer(text):
+        if _is_full_name(match["v"]):
+            yield Span(*match.span("v"), "STRICT_PERSON")
+    for match in _DEALT_WITH.finditer(text):
         if _is_full_name(match["v"]):
             yield Span(*match.span("v"), "STRICT_PERSON")
     for match in _ACCOUNT.finditer(text):

@@ -12,7 +12,12 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
-from tracemill.privacy.core.placeholder_keys import find_placeholder_digits, hash_with_placeholder_key
+from tracemill.privacy.core.line_prefixes import begins_line_after_placeholder, join_broken_lines
+from tracemill.privacy.core.placeholder_keys import (
+    find_keyed_placeholders,
+    find_placeholder_digits,
+    hash_with_placeholder_key,
+)
 from tracemill.privacy.core.rule import Span, encode_rule_text
 from tracemill.privacy.core.spellings import base64_spellings, list_echo_spellings
 from tracemill.privacy.core.word_lists import COMMON_WORDS
@@ -26,10 +31,11 @@ _FOUND = DetectorNeeds(1)
 _HEAD = 12  # characters of a form that are searched first
 _LITTLE = 100_000  # a smaller trace is searched form by form, without compiling them
 _SHORT = 500  # the same for one text
-_BROKEN = 24  # least characters of a value that line breaks may interrupt
+_BROKEN = 16  # least characters of a value that line ends may interrupt
+_END = 8  # first characters of such a value
+_REST = 6  # least characters of what stands on the next line
 _LEAST_FIRST = 4  # a shorter first name is searched only with the last name
 _LEAST_JOINED = 8  # a longer name is searched without its blanks too
-_BREAK = r"(?:\\?\r?\n[ \t]*(?:\d{1,6}(?:\u2192|\t|\||:))?[ \t]*)?"
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+")
 _BESIDE = 64  # letters of Base64 beside a value that are replaced with it
 _SHELL_ESCAPE = re.compile(r"\\([^\w\s])")
@@ -71,6 +77,7 @@ class TakenValues:
             self.kinds.setdefault(value, kind)
             self._add_forms(value, level)
         heads = {form[:_HEAD] for form in (*self._forms, *self._pieces, *self._alone)}
+        heads |= {end for value in self._broken for end in _ends(value)}
         self._heads = sorted(heads | {part for name in self._persons for part in _person_heads(name)})
         large = sum(map(len, texts)) > _LITTLE
         self._prefilter = Prefilter(map(_probe, self._heads)) if large else None
@@ -125,10 +132,18 @@ class TakenValues:
         for value, pattern in self._alone.items():
             if value in text:
                 found += [self._span(*match.span(), text, value) for match in pattern.finditer(text)]
-        for value in self._broken:
-            if value[:_HEAD] in text and value not in text:
-                matches = _broken_pattern(value).finditer(text)
-                found += [self._span(*match.span(), text, value) for match in matches]
+        broken = [value for value in self._broken if any(end in text for end in _ends(value))]
+        for joined in join_broken_lines(text) if broken else ():
+            for value in broken:
+                for at in _places(joined.text, value):
+                    start, end = joined.place_whole(at, at + len(value))
+                    if end - start > len(value):
+                        whole = Span(at, at + len(value), self.kinds[value])
+                        held = find_keyed_placeholders(text[start:end])
+                        pieces = joined.place_spans([whole]) if held else [Span(start, end, whole.kind)]
+                        found += [self._span(piece.start, piece.end, text, value) for piece in pieces]
+        for value in broken:
+            found += [self._span(start, end, text, value) for start, end in _rests_of(value, text)]
         for piece, value in self._pieces.items():
             for at in _places(text, piece):
                 found.append(self._span(*_around_base64(text, at, at + len(piece)), text, value))
@@ -160,7 +175,8 @@ def _is_only_a_name(name: str, texts: Iterable[str]) -> bool:
     other = re.compile(
         rf"(?<![\w.@-]){re.escape(first.lower())}(?![\w.@-])|[\w.]{re.escape(first)}|{re.escape(first)}[\w(.]\w"
     )
-    return not any(other.search(text) for text in texts)
+    small = first.lower()
+    return not any(other.search(text) for text in texts if small in text or first in text)
 
 
 @lru_cache(maxsize=256)
@@ -214,10 +230,20 @@ def _parts_of(word: str) -> Iterator[str]:
             yield each.rstrip(_TRAILING)
 
 
-@lru_cache(maxsize=64)
-def _broken_pattern(value: str) -> re.Pattern[str]:
-    """Build a pattern of a value that line breaks and line numbers may interrupt."""
-    return re.compile(_BREAK.join(map(re.escape, value)))
+def _rests_of(value: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a line begins with the rest of a value whose first part was replaced on the line before."""
+    for at in _places(text, value[-_REST:]):
+        end = at + _REST
+        size = _REST
+        while size < len(value) and at > 0 and text[at - 1] == value[-size - 1]:
+            at, size = at - 1, size + 1
+        if size < len(value) and begins_line_after_placeholder(text, at):
+            yield at, end
+
+
+def _ends(value: str) -> tuple[str, str]:
+    """Return the first and the last characters; a line end leaves one of both whole."""
+    return value[:_END], value[-_REST:]
 
 
 def _with_parts(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -102,7 +102,8 @@ def name_around(text: str, at: int, end: int) -> tuple[int, str]:
 # A value continued in the next line: after a backslash, indented, or in quotes of its own.
 _CONTINUED = compile_rule_pattern(
     r"(?:\\?\r?\n[ \t]*"
-    r"|\\*[\"'`][ \t]*(?:[+.&\\]|\.\.)?[ \t]*\r?\n[ \t]*(?:[+.&][ \t]*)?[bfru]{0,2}\\*[\"'`])"
+    r"|\\*[\"'`][ \t]*(?:[+.&\\]|\.\.)?[ \t]*\r?\n[ \t]*(?:[+.&][ \t]*)?[bfru]{0,2}\\*[\"'`]"
+    r"|\\*[\"'`][ \t]*[+.&][ \t]*[bfru]{0,2}\\*[\"'`])"
     r"(?P<v>[A-Za-z0-9+/_-]{8,1024}={0,2})(?=\\?\r?\n|\\*[\"'`]|$)"
 )
 _WHOLE_PIECE = compile_rule_pattern(r"[A-Za-z0-9+/_-]{24,1024}={0,2}\\?")

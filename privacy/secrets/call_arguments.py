@@ -39,6 +39,7 @@ _LITERAL = compile_rule_pattern(
     r"(?P<quote>\\*[\"'`])(?P<v>(?:(?!(?P=quote))(?:\\.|[^\n\\])){6,512})(?P=quote)"
 )
 _LONGEST = 600  # characters of a call that are read
+_NAME = 128  # characters of the name that can follow a function without a bracket
 _OPEN, _CLOSE, _QUOTES = "([{", ")]}", "\"'`"
 
 
@@ -46,7 +47,9 @@ def find_call_arguments(view: TextView) -> Iterator[Span]:
     """Find a literal where a function takes a password or key."""
     text = view.text
     for place, pattern in _CALL:
-        for call in pattern.finditer(text):
+        for call in (
+            call for low, high in view.windows() for call in pattern.finditer(text, low, high + _NAME)
+        ):
             start, end = _argument(text, call.end(), place)
             literals = list(_LITERAL.finditer(text, start, end))
             if len(literals) == 1 and _is_secret(literals[0]["v"]):
@@ -89,7 +92,9 @@ def _is_secret(value: str) -> bool:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    make_probed_detector(find_call_arguments, *(rf"(?:{names}) ?(?:\(| [a-z_])" for _, names in _FUNCTIONS)),
+    make_probed_detector(
+        find_call_arguments, *(rf"(?:{names}) ?(?:\(| [a-z_])" for _, names in _FUNCTIONS), located=True
+    ),
     make_anywhere_detector(
         "PASSWORD",
         r"\"(?P<v>[^\"\n\\]{6,128})\"\s?\.(?:toCharArray\(\)|ToSecureString\(\))",

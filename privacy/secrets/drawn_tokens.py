@@ -106,7 +106,7 @@ _SLASH = r"\\?/"
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(find_prefixed, r"[A-Za-z0-9][_-][A-Za-z0-9]{20}"),
     make_probed_detector(
-        find_dotted, r"[a-z0-9_-]\.(?:[A-Za-z0-9_-]{8,64}\.[A-Za-z0-9_-]{20}|[A-Za-z0-9_-]{40})"
+        find_dotted, r"\.[A-Za-z0-9_-]{8}(?:[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{20}|[A-Za-z0-9_-]{32})"
     ),
     make_anywhere_detector(
         "API_KEY",

@@ -19,7 +19,7 @@ _BASE64 = compile_rule_pattern(
 _WIDE = compile_rule_pattern(
     r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/][AQgw][AB][A-Za-z0-9+/]A[A-Za-z0-9+/]{2}A[A-Za-z0-9+/]{32,4000}={0,2}(?![A-Za-z0-9+/])"
 )
-_HEX = compile_rule_pattern(r"(?<![0-9A-Za-z])(?:[2-7][0-9a-f]|0a|0d){24,2000}(?![0-9A-Za-z])")
+_HEX = compile_rule_pattern(r"(?<![0-9A-Za-z])(?:[2-7][0-9a-f]|0a|0d){20,2000}(?![0-9A-Za-z])")
 _PAIR = compile_rule_pattern(
     r"(?m)(?:^|[\s;,{])[\"']?(?P<name>[A-Za-z_][\w.-]{2,48})[\"']?[ \t]*[=:][ \t]*[\"']?(?P<v>[^\s\"']{6,256})"
 )
@@ -60,12 +60,15 @@ _WORDS = (
 _IN_BASE64 = sorted({piece for word in _WORDS for piece in base64_spellings(word.encode(), 4)})
 
 
+_LOGIN = compile_rule_pattern(r"[a-z]://[^\s:/@]{0,64}:[^\s:/@${<]{6,128}@[\w.-]")
+
+
 def find_encoded(view: TextView) -> Iterator[Span]:
     """Find encoded text that holds a token or a value under a secret's name; all of it."""
     for pattern, read in ((_BASE64, _from_base64), (_WIDE, _from_wide), (_HEX, _from_hex)):
         for match in pattern.finditer(view.text):
             plain = read(match[0])
-            if any(word in plain for word in _WORDS) and (kind := _kind_in(plain)):
+            if plain and (kind := _kind_in(plain)):
                 yield Span(*match.span(), kind)
 
 
@@ -104,6 +107,8 @@ def _kind_in(plain: str) -> str | None:
     token = next(find_tokens(TextView(plain)), None)
     if token and token.kind != "JWT":
         return token.kind
+    if _LOGIN.search(plain):
+        return "URL_PASSWORD"
     for pair in _PAIR.finditer(plain):
         if kind := secret_name_kind(pair["name"], pair["v"], True):
             return kind
@@ -114,7 +119,9 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_encoded,
         "|".join(map(re.escape, _IN_BASE64)),
+        rf"(?:{_GROUP}){{8}}",
         r"(?i:-e(?:nc(?:odedcommand)?|c)?)\s+[A-Za-z0-9+/]{40}",
         "|".join(word.encode().hex() for word in _WORDS),
+        r"(?:[2-7][0-9a-f]){20}",
     ),
 )

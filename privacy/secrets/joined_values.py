@@ -181,6 +181,8 @@ DETECTORS: tuple[Detector, ...] = (
     make_anywhere_detector("URL_TOKEN", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=(?P<v>[A-Za-z0-9_-]{24,128})(?![\w$({%-])", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=[A-Za-z0-9_-]{24}", is_token),
     make_anywhere_detector("TOTP_SECRET", r"otpauth://[^\s\"'<>]{1,200}?[?&;]secret=(?P<v>[A-Za-z2-7]{12,128})", r"otpauth://"),
     make_anywhere_detector("BITWARDEN_TOKEN", r"(?<![\w.])0\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(?P<v>[A-Za-z0-9]{24,40}:[A-Za-z0-9+/]{20,48}={0,2})", r"0\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\."),
+    make_anywhere_detector("MAILGUN_KEY", r"(?<![\w-])(?P<v>[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8})(?![\w-])", r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}"),
+    make_anywhere_detector("NEON_KEY", r"(?<![A-Za-z0-9])(?P<v>npg_[A-Za-z0-9]{12})(?!\w)", r"npg_[A-Za-z0-9]{12}", is_mixed_case),
     make_anywhere_detector("DJANGO_KEY", r"django-insecure-(?P<v>[a-z0-9!@#$%^&*(\-_=+)]{40,60})", r"django-insecure-"),
     make_anywhere_detector("API_KEY", r"(?<![A-Za-z0-9])(?P<v>jina_[A-Za-z0-9]{50,64}|rpa_[A-Z0-9]{30}[A-Za-z0-9]{8,20}|rpa_[A-Za-z0-9]{40,50})(?![A-Za-z0-9])", r"(?:jina|rpa)_[A-Za-z0-9]{38}", is_mixed_case),
     make_anywhere_detector("PASSWORD", r"(?i:pass(?:word|wd)?|smtp|gmail|app[ _-]?pw)[^\n=:]{0,24}[=:][ \t]{0,3}\\*[\"']?(?P<v>(?-i:[a-z]{4}(?: [a-z]{4}){3}))(?![ \t]?[a-z])", r"(?i:pass|smtp|gmail|app)[^\n=:]*[=:][ \t]*\\*[\"']?[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4}", _is_no_sentence),

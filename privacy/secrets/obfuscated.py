@@ -8,8 +8,12 @@ here.
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.entropy import is_mixed
+from tracemill.privacy.core.line_prefixes import PlainText, join_broken_lines
 from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.secrets.formats.business import BUSINESS
+from tracemill.privacy.secrets.formats.development import DEVELOPMENT
+from tracemill.privacy.secrets.formats.hosting import HOSTING
+from tracemill.privacy.secrets.formats.model_services import MODELS
 from tracemill.privacy.secrets.glued_tokens import glued_token_formats
 from tracemill.privacy.secrets.token_scan import find_tokens
 
@@ -24,9 +28,51 @@ _WRITTEN = (
 _DISGUISE = re.compile(
     rf"(?P<out>(?<=[A-Za-z0-9_.-])(?:{_TAKEN_OUT})(?=[A-Za-z0-9_.*%&\\-]))|(?P<written>{_WRITTEN})"
 )
-_LINE_END = compile_rule_pattern(
-    rf"(?P<a>(?<![A-Za-z0-9])(?:{glued_token_formats()})[\w-]{{0,160}})\r?\n[ \t]{{0,12}}(?P<b>[\w-]{{4,160}})(?![\w-])"
+_TAIL = 4  # characters between a piece and its line end
+_EDGE = 120  # characters before a token that its format may look at
+_LINE_END = re.compile(r"\r?\n")
+_MOST_LINES = 6  # line ends at which the rest of a token is sought
+_LEAST_PIECE = 6  # characters of a piece that follows what could be a whole token
+_GENERIC = frozenset(
+    (
+        *["/hooks/", "hooks.slack.com", "maker.ifttt.com", "office.com", "webhooks", "pubkey-", "-server-"],
+        *["pat.", "sat."],
+    )
 )
+_BEGINNINGS = sorted(
+    literal
+    for literal in {
+        literal for rule in (*MODELS, *BUSINESS, *HOSTING, *DEVELOPMENT) for literal in rule.literals
+    }
+    if len(literal) > 3 and literal not in _GENERIC
+)
+_SHAPES = (
+    *map(
+        re.escape,
+        (
+            *_BEGINNINGS,
+            "eyJ",
+            "hf_",
+            "r8_",
+            "fw_",
+            "fc-",
+            "xox",
+            "dp.",
+            "mb_",
+            "m0-",
+            "pa-",
+            "sk-proj-",
+            "sk-svcacct-",
+        ),
+    ),
+    *(r"pat[A-Za-z0-9]{14}\.", r"\d{8,10}:AA", r"[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\."),
+    *(r"st\.[0-9a-f]{8}", r"[ps]k_[A-Za-z0-9]{8}", r"sk-(?:admin-|[A-Za-z0-9]{8})"),
+)
+_OPEN = r"[\w.~+/=%-]*(?:\x1b\[[0-9;]*m)?(?:\\|[\"'`][ \t]*[+.&\\]?[ \t]*)?(?:\r?\n|[\"'`])"
+_OPEN_END = compile_rule_pattern(rf"(?:{'|'.join(_SHAPES)}){_OPEN}")
+_TOGETHER = 40  # formats in a probe
+_DRAWN = compile_rule_pattern(r"[a-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][0-9]")
+_NAME = compile_rule_pattern(r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})*\d{0,2}|[a-z_]+\d{0,2}|[A-Z_]+\d{0,2}")
 
 
 def find_disguised(view: TextView) -> Iterator[Span]:
@@ -77,14 +123,63 @@ def _meant(match: re.Match[str]) -> str:
 
 
 def find_wrapped(view: TextView) -> Iterator[Span]:
-    """Find tokens of a fixed size that a line end interrupts."""
-    for match in _LINE_END.finditer(view.text):
-        whole = match["a"] + match["b"]
-        if _WHOLE.fullmatch(whole) and not _WHOLE.fullmatch(match["a"]) and is_mixed(whole):
-            yield Span(match.start(), match.end(), "TOKEN")
+    """Find tokens that line ends or joined literals interrupt."""
+    text, done = view.text, -1
+    for low, high in view.windows():
+        for match in _OPEN_END.finditer(text, low, min(len(text), high + _TAIL)):
+            if match.start() < done:
+                continue
+            for span in _wrapped_from(text, match.start(), match.end()):
+                done = max(done, span.end)
+                yield span
 
 
-_WHOLE = compile_rule_pattern(glued_token_formats(whole=True))
+def _wrapped_from(text: str, at: int, broken: int) -> list[Span]:
+    """Return the tokens that begin near a place and go on over a break, most lines first.
+
+    With fewer lines no word of a line behind a token is read as a part of it.
+    """
+    start, end = max(0, at - _EDGE), min(len(text), broken + _REACH)
+    ends = [end, *(line.start() for line in _LINE_END.finditer(text, broken + 1, end))][:_MOST_LINES]
+    for stop in sorted(ends, reverse=True):
+        found = []
+        for joined in join_broken_lines(text[start:stop]):
+            for span in find_tokens(TextView(joined.text)):
+                if last := _end_of_wrapped(joined, span):
+                    first, last = joined.place_whole(span.start, last)
+                    found.append(Span(start + first, start + last, span.kind))
+        if found:
+            return found
+    return []
+
+
+def _end_of_wrapped(joined: PlainText, span: Span) -> int:
+    """Return where a token ends that goes on after a line end, or 0 where it does not.
+
+    What follows the first line is more of it where the token has a fixed size, or where it is no word.
+    """
+    cuts = joined.cuts(span.start, span.end)
+    if not cuts:
+        return 0
+    if _WHOLE.fullmatch(joined.text, span.start, cuts[0]):
+        return 0
+    if whole := _WHOLE.match(joined.text, span.start):
+        return whole.end() if cuts[0] < whole.end() else 0
+    text, first = joined.text, joined.text[span.start : cuts[0]]
+    open_end = any(each.end == len(first) for each in find_tokens(TextView(first)))
+    ends = [*cuts[1:], span.end]
+    drawn = [end for at, end in zip(cuts, ends, strict=True) if _is_drawn_piece(text[at:end])]
+    if open_end or len(ends) > 1:
+        return drawn[-1] if drawn else 0
+    return span.end
+
+
+def _is_drawn_piece(piece: str) -> bool:
+    """Tell whether a piece is no word: letters and digits, or letters that change case in the middle."""
+    return len(piece) >= _LEAST_PIECE and _DRAWN.search(piece) is not None and not _NAME.fullmatch(piece)
+
+
+_WHOLE = compile_rule_pattern(rf"(?:{glued_token_formats(whole=True)})")
 _IN_TOKEN = r"[A-Za-z0-9_-]"
 
 
@@ -108,5 +203,12 @@ DETECTORS: tuple[Detector, ...] = (
         find_disguised,
         *_beginnings(r"\xad\x00"),
     ),
-    make_probed_detector(find_wrapped, rf"(?:{glued_token_formats()})[\w-]*\r?\n[ \t]*[\w-]{{4}}"),
+    make_probed_detector(
+        find_wrapped,
+        *(
+            rf"(?:{'|'.join(_SHAPES[first : first + _TOGETHER])}){_OPEN}"
+            for first in range(0, len(_SHAPES), _TOGETHER)
+        ),
+        located=True,
+    ),
 )

@@ -124,6 +124,7 @@ def test_a_real_address_is_no_false_alarm_and_a_version_is_one(bench: SimpleName
     assert judged("IPv4Address('10.4.7.21') <= other", "IPv4Address('<IP_12ab>') <= other") == [True]
     assert judged("# Copyright (C) 2012 Arthur de Jong", "# Copyright (C) 2012 <PERSON_12ab>") == [True]
     assert judged(" * Copyright(c) 2012 Isaac Z. Schlueter", " * Copyright(c) 2012 <PERSON_12ab>") == [True]
+    assert judged("# Author: Mira Okonjo, Per Lind", "# Author: Mira Okonjo, <PERSON_12ab>") == [True]
     assert judged("# Copyright 1991, Example Foundation Ltd", "# Copyright 1991, <PERSON_12ab>") == [False]
     assert judged("Arthur Table = 3", "<PERSON_12ab> = 3") == [False]
     assert judged("cryptography>=10.4.7.21", "cryptography>=<IP_12ab>") == [False]

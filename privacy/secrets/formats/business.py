@@ -38,6 +38,13 @@ _MESSAGES = (
     build_literal_rule("TELEGRAM_TOKEN", ":A", r"(?<!\d)\d{8,10}:A[\w-]{34}(?![\w-])"),
     build_literal_rule("TWILIO_KEY", "SK AC", r"\<(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])"),
     build_literal_rule("SENDGRID_KEY", "SG.", r"\<SG\.[\w-]{20,24}\.[\w-]{39,50}"),
+    build_literal_rule("TOLGEE_TOKEN", "tgpat_ tgpak_", r"\<tgpa[tk]_[a-z0-9]{40,}"),
+    build_literal_rule("METABASE_KEY", "mb_", r"\<mb_[A-Za-z0-9+/]{43}=", is_mixed_case),
+    build_literal_rule(
+        "XENDIT_KEY", "xnd_", r"\<xnd_(?:production|development|public)_\w{40,}", is_mixed_case
+    ),
+    build_literal_rule("OUTLINE_KEY", "ol_api_", r"\<ol_api_[A-Za-z0-9]{38}(?!\w)", is_mixed_case),
+    build_literal_rule("PLANE_KEY", "plane_api_", r"\<plane_api_[0-9a-f]{32}(?![0-9a-f])"),
     build_literal_rule("MAILGUN_KEY", "key-", r"\<key-[0-9a-f]{32}(?![A-Za-z0-9])"),
     build_literal_rule(
         "MAILCHIMP_KEY",

@@ -84,8 +84,10 @@ HOSTING = (
     build_literal_rule("NEON_KEY", "napi_", r"\<napi_[a-z0-9]{40,}", is_mixed),
     build_literal_rule(
         "AZURE_KEY",
-        "AZDO AzSe",
-        r"(?<![A-Za-z0-9])[A-Za-z0-9]{52,76}(?:AZDO[A-Za-z0-9]{4}|AzSe[A-D][A-Za-z0-9]{5})(?![A-Za-z0-9])",
+        "AZDO AzSe AzFu +ACR ACDb +ASt AIoT +ASb +AEh +ABa APIM",
+        r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]{52,76}AZDO[A-Za-z0-9]{4}|[A-Za-z0-9]{42,76}AzSe[A-D][A-Za-z0-9]{5}"
+        r"|[\w-]{44}AzFu[\w-]{5}[A-Za-z0-9=]{1,3}|[A-Za-z0-9/+]{33,76}"
+        r"(?:\+ACR|ACDb|\+ASt|AIoT|\+ASb|\+AEh|\+ABa|APIM)[A-Za-z0-9/+]{5,6}={0,2})(?![A-Za-z0-9])",
     ),
     build_literal_rule(
         "AIVEN_TOKEN", "aivenv1 AVNS_", r"\<(?:aivenv1[A-Za-z0-9+/=]{40,}|AVNS_[\w-]{15,})", is_mixed_case

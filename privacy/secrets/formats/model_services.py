@@ -20,6 +20,8 @@ MODELS = (
     build_literal_rule("PERPLEXITY_KEY", "pplx-", r"\<pplx-[A-Za-z0-9]{40,}"),
     build_literal_rule("REPLICATE_TOKEN", "r8_", r"\<r8_[A-Za-z0-9]{37}"),
     build_literal_rule("FIREWORKS_KEY", "fw_", r"\<fw_[A-Za-z0-9]{20,}", is_mixed_case),
+    build_literal_rule("LAMBDA_KEY", "secret_", r"\<secret_\w{1,40}_[0-9a-f]{32}\.[A-Za-z0-9]{32}"),
+    build_literal_rule("MEM0_KEY", "m0-", r"\<m0-[A-Za-z0-9]{40}(?![\w-])", is_mixed_case),
     build_literal_rule("TOGETHER_KEY", "tgp_v1_", r"\<tgp_v1_[\w-]{40,}"),
     build_literal_rule("NVIDIA_KEY", "nvapi-", r"\<nvapi-[\w-]{50,}"),
     build_literal_rule("CEREBRAS_KEY", "csk-", r"\<csk-[a-z0-9]{40,}", is_mixed),
