@@ -202,13 +202,27 @@ def test_a_second_press_ends_what_is_at_work(
     assert sorted(path.name for path in (tmp_path / "w").glob(".*")) == [".gitignore", ".run-lock"]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 130), (signal.SIGKILL, -signal.SIGKILL)])
-def test_no_process_outlives_the_one_that_was_killed(
-    stopped: tuple[subprocess.Popen[str], list[int]], number: signal.Signals, code: int
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_is_told_to_end_waits_for_its_processes_and_ends(
+    stopped: tuple[subprocess.Popen[str], list[int]], number: signal.Signals
 ) -> None:
     running, pids = stopped
     running.send_signal(number)
-    assert running.wait(20) == code
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.wait(0.3)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    _, said = running.communicate(timeout=20)
+    assert (running.returncode, said.count("tracemill: interrupted")) == (130, 1)
+    assert not any(map(_lives, pids))
+
+
+def test_no_process_outlives_the_one_that_was_killed(
+    stopped: tuple[subprocess.Popen[str], list[int]],
+) -> None:
+    running, pids = stopped
+    running.send_signal(signal.SIGKILL)
+    assert running.wait(20) == -signal.SIGKILL
     for pid in pids:
         os.kill(pid, signal.SIGCONT)
     _wait_for(lambda: not any(map(_lives, pids)))
