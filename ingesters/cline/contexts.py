@@ -190,7 +190,8 @@ class TaskContexts:
         if fresh and place < max(fresh):
             return True
         names = {event.name for event in active if event.name}
-        return record.get("condenseParent") in names or record.get("truncationParent") in names
+        parents = (first_text(record.get(key)) for key in ("condenseParent", "truncationParent"))
+        return any(parent in names for parent in parents)
 
     def _replaces_all(self, event: Event) -> bool:
         return self.records[event.place].get("role") == "user"

@@ -89,10 +89,10 @@ class _RetryingFile(io.RawIOBase):
     def __init__(self, file: Any) -> None:
         from fsspec.implementations.http import HTTPFile
 
+        self._file = file  # closed with this one, also where that is not made
         if not isinstance(file, HTTPFile):
             file.close()
             raise ValueError("no ranges")
-        self._file = file
 
     def read(self, size: int = -1) -> bytes:
         at = self._file.tell()
