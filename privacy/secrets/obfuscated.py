@@ -9,7 +9,14 @@ import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.line_prefixes import PlainText, join_broken_lines
-from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import (
+    Detector,
+    Span,
+    TextView,
+    build_words_pattern,
+    compile_rule_pattern,
+    make_probed_detector,
+)
 from tracemill.privacy.secrets.formats.business import BUSINESS
 from tracemill.privacy.secrets.formats.development import DEVELOPMENT
 from tracemill.privacy.secrets.formats.hosting import HOSTING
@@ -28,9 +35,10 @@ _WRITTEN = (
 _DISGUISE = re.compile(
     rf"(?P<out>(?<=[A-Za-z0-9_.-])(?:{_TAKEN_OUT})(?=[A-Za-z0-9_.*%&\\-]))|(?P<written>{_WRITTEN})"
 )
-_TAIL = 4  # characters between a piece and its line end
+_TAIL = 16  # characters between a piece and its line end
 _EDGE = 120  # characters before a token that its format may look at
 _LINE_END = re.compile(r"\r?\n")
+_NEXT_LINE = 160  # characters behind a break that must hold letters and digits
 _MOST_LINES = 6  # line ends at which the rest of a token is sought
 _LEAST_PIECE = 6  # characters of a piece that follows what could be a whole token
 _GENERIC = frozenset(
@@ -46,30 +54,20 @@ _BEGINNINGS = sorted(
     }
     if len(literal) > 3 and literal not in _GENERIC
 )
-_SHAPES = (
-    *map(
-        re.escape,
-        (
-            *_BEGINNINGS,
-            "eyJ",
-            "hf_",
-            "r8_",
-            "fw_",
-            "fc-",
-            "xox",
-            "dp.",
-            "mb_",
-            "m0-",
-            "pa-",
-            "sk-proj-",
-            "sk-svcacct-",
-        ),
-    ),
+_LITERALS = (
+    *_BEGINNINGS,
+    *("eyJ", "hf_", "r8_", "fw_", "fc-", "xox", "dp.", "mb_", "m0-", "pa-", "sk-proj-", "sk-svcacct-"),
+)
+_OTHERS = (
     *(r"pat[A-Za-z0-9]{14}\.", r"\d{8,10}:AA", r"[MNO][A-Za-z0-9]{23,27}\.[\w-]{6}\."),
     *(r"st\.[0-9a-f]{8}", r"[ps]k_[A-Za-z0-9]{8}", r"sk-(?:admin-|[A-Za-z0-9]{8})"),
 )
-_OPEN = r"[\w.~+/=%-]*(?:\x1b\[[0-9;]*m)?(?:\\|[\"'`][ \t]*[+.&\\]?[ \t]*)?(?:\r?\n|[\"'`])"
-_OPEN_END = compile_rule_pattern(rf"(?:{'|'.join(_SHAPES)}){_OPEN}")
+_ANY = "|".join((build_words_pattern(map(str.encode, _LITERALS)).decode("ascii"), *_OTHERS))
+_OPEN_END = compile_rule_pattern(
+    rf"(?:{_ANY})[\w.~+/=%-]*(?:\x1b\[[0-9;]*m)?(?:\\?\r?\n|[\"'`][ \t]*(?:[+.&\\]?[ \t]*\r?\n|[+.&][ \t]*[frbuFRBU]?[\"'`]))"
+)
+_SHAPES = (*map(re.escape, _LITERALS), *_OTHERS)
+_ENDS = r"[\w.~+/=%-]*[\x1b\\\r\n\"'`]"
 _TOGETHER = 40  # formats in a probe
 _DRAWN = compile_rule_pattern(r"[a-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][0-9]")
 _NAME = compile_rule_pattern(r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})*\d{0,2}|[a-z_]+\d{0,2}|[A-Z_]+\d{0,2}")
@@ -127,7 +125,7 @@ def find_wrapped(view: TextView) -> Iterator[Span]:
     text, done = view.text, -1
     for low, high in view.windows():
         for match in _OPEN_END.finditer(text, low, min(len(text), high + _TAIL)):
-            if match.start() < done:
+            if match.start() < done or not _DRAWN.search(text, match.end(), match.end() + _NEXT_LINE):
                 continue
             for span in _wrapped_from(text, match.start(), match.end()):
                 done = max(done, span.end)
@@ -206,7 +204,7 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_wrapped,
         *(
-            rf"(?:{'|'.join(_SHAPES[first : first + _TOGETHER])}){_OPEN}"
+            rf"(?:{'|'.join(_SHAPES[first : first + _TOGETHER])}){_ENDS}"
             for first in range(0, len(_SHAPES), _TOGETHER)
         ),
         located=True,
