@@ -74,9 +74,13 @@ def test_what_no_session_gave_away_stays_and_is_the_same_object(tmp_path: Path) 
 
 
 def test_the_strict_rules_leave_ordinary_text() -> None:
+    """The authors that a source names after `Written by` are persons."""
     texts = [text for kind in LOGS for text in ordinary(kind, 5, 200_000)] + source_texts(1_000_000)
     found = Counter(
-        span.kind for text in texts for span in (*find_strictly(text), *find_personal_strictly(text))
+        span.kind
+        for text in texts
+        for span in (*find_strictly(text), *find_personal_strictly(text))
+        if not text[: span.start].endswith("Written by ")
     )
     assert found.total() <= 2, found
 
