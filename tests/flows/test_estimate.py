@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,22 @@ def test_an_estimate_needs_no_key_and_no_network_and_says_what_it_rests_on(works
     for said in ("the table of 2026-11-21", "assumed", "cheapest teacher first", "$5.00 covers all calls"):
         assert said in text
     assert not Workspace.open(workspace, create=False).ledger_path.exists()
+
+
+def test_a_cap_below_the_cost_says_what_it_buys(workspace: Path) -> None:
+    found = estimate_cost(settings_of(workspace))
+    within = found.by_share[2]
+    little = replace(found, cap_usd=within.usd + 1e-9)
+    told = dict(estimate_rows(little))["cap"].splitlines()
+    assert told[0].endswith(
+        "does not cover all calls with prompt caching: a run stops there and keeps what it bought"
+    )
+    assert told[1] == (
+        f"gate.share = {within.share:g} costs ${within.usd:.4f} and goes where a pair is likeliest: "
+        f"about {within.pairs:,.0f} steps with a pair"
+    )
+    least = min(each.usd for each in found.by_share)
+    assert "gate.share" not in dict(estimate_rows(replace(found, cap_usd=least / 2)))["cap"]
 
 
 def test_an_estimate_says_what_shares_of_the_full_cost_give(workspace: Path) -> None:

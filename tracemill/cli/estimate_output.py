@@ -65,7 +65,20 @@ def _cap(found: Estimate) -> str:
     if found.cap_usd is None:
         return f"none set\n{worst}"
     enough = "covers" if found.total.usd_cached <= found.cap_usd else "does not cover"
-    return f"${found.cap_usd:.2f} {enough} all calls with prompt caching\n{worst}"
+    said = f"${found.cap_usd:.2f} {enough} all calls with prompt caching"
+    if found.total.usd_cached > found.cap_usd:
+        said += f": a run stops there and keeps what it bought{_within(found, found.cap_usd)}"
+    return f"{said}\n{worst}"
+
+
+def _within(found: Estimate, cap_usd: float) -> str:
+    """Return a line on the largest share of the steps whose cost the cap covers, "" where there is none."""
+    within = [each for each in found.by_share if each.usd <= cap_usd]
+    if not within:
+        return ""
+    most = max(within, key=lambda each: each.usd)
+    pairs = f"about {most.pairs:,.0f} steps with a pair"
+    return f"\ngate.share = {most.share:g} costs ${most.usd:.4f} and goes where a pair is likeliest: {pairs}"
 
 
 def _measured(f: CostFigures) -> str:
