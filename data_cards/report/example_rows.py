@@ -249,10 +249,11 @@ def read_example_rows(folder: Path, manifest: Manifest, room_chars: int = ROOM_C
         pairs = [pairs[at * len(pairs) // fewer] for at in range(fewer)]
         content = _content(pool, pairs, lengths)
         packed = PackedPairs.of(content)
-    return ExampleRows(content, packed, _statement(manifest.rows, pairs, lengths, pool))
+    tables = [name for name in ("dpo", "votes") if name in manifest.tables]
+    return ExampleRows(content, packed, _statement(manifest.rows, pairs, lengths, pool, tables))
 
 
-def _statement(of: int, pairs: Sequence[_Pair], lengths: Lengths, pool: _Pool) -> str:
+def _statement(of: int, pairs: Sequence[_Pair], lengths: Lengths, pool: _Pool, tables: Sequence[str]) -> str:
     shown = len(pairs)
     statement = f"All {of:,} pairs" if shown == of else f"{shown:,} of {of:,} pairs, evenly spread"
     cuts = []
@@ -266,7 +267,8 @@ def _statement(of: int, pairs: Sequence[_Pair], lengths: Lengths, pool: _Pool) -
         cuts.append(f"of a text of a side {lengths.side:,}")
     if cuts:
         statement += f", shown in part: {', '.join(cuts)}; each cut is marked"
-    return f"{statement}. Everything is in the tables `dpo` and `votes`."
+    named = " and ".join(f"`{name}`" for name in tables)
+    return f"{statement}. Everything is in the table{'s' * (len(tables) > 1)} {named}."
 
 
 def _texts(messages: Iterator[_Message]) -> Iterator[_Text]:

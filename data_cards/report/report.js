@@ -86,7 +86,7 @@
   // --- Text with colours --------------------------------------------------------------------------
 
   const TOKENS = new RegExp([
-    String.raw`((?<=^|\s)(?:#|\/\/)[^\n]*)`,
+    String.raw`((?<=^|\s)#[^\n]*|(?<=^[ \t]*|[;{},][ \t]+)\/\/[^\n]*)`, // `a // b` divides in Python
     String.raw`("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')`,
     String.raw`\b(def|class|return|if|elif|else|for|while|import|from|as|with|try|except|raise|in|not|and|or|is|None` +
       "|True|False|lambda|yield|async|await|function|const|let|var|new|export|null|true|false|fn|pub|struct|match" +
