@@ -34,6 +34,7 @@ _WHERE_NEEDED = (
     "skipped sessions",
     "failed calls",
     "label warnings",
+    "terms",
     "stale answers",
     "stopped",
 )
@@ -78,15 +79,23 @@ def closing_lines(record: dict[str, Any], workspace: Path, program: str = "trace
         lines += [f"dataset  {release.path}", f"         load_dataset({release.path!r}, {config!r})"]
         if (report := Path(release.path) / "report.html").is_file():
             lines.append(f"report   {report}")
-    return [*lines, f"next     {program} {_next(record, workspace, release)}"]
+    lines.append(f"next     {program} {_next(record, workspace, release)}")
+    if not record["teachers"] and release is not None and release.rows:
+        lines.append(f"then     {program} {_estimate(shlex.quote(str(workspace)))}")
+    return lines
 
 
 def _next(record: dict[str, Any], workspace: Path, release: ReleaseOutcome | None) -> str:
     place = shlex.quote(str(workspace))
-    if not record["teachers"] and record["summary"]["states"]:
-        return f"estimate --preset open --max-usd 10 -w {place}   # what teachers would cost; asks nobody"
-    made = release is not None and release.rows
-    return f"status -w {place} --pairs 3" if made else f"status -w {place}"
+    if release is not None and release.rows:
+        return f"status -w {place} --pairs 3"
+    if record["teachers"] or not record["summary"]["states"]:
+        return f"status -w {place}"
+    return _estimate(place)
+
+
+def _estimate(place: str) -> str:
+    return f"estimate --preset open --max-usd 10 -w {place}   # what teachers would cost; asks nobody"
 
 
 def _made(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str]]:
@@ -113,7 +122,8 @@ def _made(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str]]:
 
 
 def _read(summary: Summary) -> str:
-    read = f"{summary.states:,} steps in {summary.traces:,} sessions of {summary.files:,} files"
+    files = f"of {summary.files:,} files" if summary.files else "that were read before"
+    read = f"{summary.states:,} steps in {summary.traces:,} sessions {files}"
     if len(summary.sources) < 2:
         return read
     sources = sorted(summary.sources.items(), key=lambda item: (-item[1], item[0]))

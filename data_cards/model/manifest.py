@@ -162,6 +162,7 @@ class Manifest(_Frozen):
     operations: dict[str, int]
     sources: dict[str, dict[str, int]]
     presentation_shares: dict[str, float]
+    restricted: dict[str, int] = {}
     losses: tuple[DroppedBy, ...]
     labels: LabelFigures = LabelFigures()
     dropped: tuple[DroppedCount, ...]

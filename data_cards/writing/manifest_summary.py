@@ -98,6 +98,7 @@ def _from_rows(written: WrittenTables) -> dict[str, Any]:
         "operations": {f"{old} -> {new}": n for (old, new), n in tallies.operations.most_common()},
         "sources": _nested(tallies.licences),
         "presentation_shares": {k: n / every for k, n in _sorted(tallies.presentations).items()},
+        "restricted": _sorted(tallies.restricted),
         "dropped": tuple(
             DroppedCount(operator=operator, reason=reason, rows=n)
             for (operator, reason), n in tallies.dropped.most_common()

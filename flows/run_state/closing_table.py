@@ -95,6 +95,7 @@ def _released_rows(made: dict[str, int], release: ReleaseOutcome) -> list[tuple[
         ("labels released", count_lines(release.labels)),
         ("labels not released", count_lines(release.labels_dropped)),
         ("label warnings", "\n".join(map(printable, release.warnings))),
+        ("terms", "\n".join(map(printable, release.terms))),
         ("splits", "\n".join(f"{count:>7,}  {name}" for name, count in release.splits.items())),
     ]
 

@@ -144,6 +144,8 @@ class ReleaseOutcome:
     """Steps that gave no label, by source and reason."""
     warnings: list[str] = field(default_factory=list)
     """Signs that labels are wrong together, a sentence each."""
+    terms: list[str] = field(default_factory=list)
+    """Terms of vendors that restrict training on the rows, a sentence each."""
     newer_answers: int = 0
     """Answers of teachers that the pairs were made without."""
 

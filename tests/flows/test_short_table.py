@@ -140,14 +140,18 @@ def test_a_run_ends_in_few_lines_that_can_be_used(tracemill: Run, tmp_path: Path
     table, _, below = done.stdout.partition("\ndataset  ")
     assert len(table.splitlines()) <= MOST_LINES
     assert not re.search(r"[^\n -~]| $", done.stdout, re.MULTILINE)
-    path, load, report, following = below.splitlines()
+    path, load, report, *following = below.splitlines()
     assert load.strip() == f"load_dataset({path!r}, 'dpo')"
     assert len(load_dataset(path, "dpo", split="train")) > 0
     assert Path(report.removeprefix("report   ")).is_file()
-    assert (
-        following
-        == f"next     tracemill estimate --preset open --max-usd 10 -w {tmp_path / 'w'}" + ASKS_NOBODY
-    )
+    assert following == [
+        f"next     tracemill status -w {tmp_path / 'w'} --pairs 3",
+        f"then     tracemill estimate --preset open --max-usd 10 -w {tmp_path / 'w'}" + ASKS_NOBODY,
+    ]
+    assert "terms            Anthropic's terms forbid training a competing model" in table
+    again = tracemill(*flags).stdout
+    assert "read             " in again
+    assert "sessions that were read before\n" in again
     quiet = tracemill(*flags, "-q")
     assert (quiet.stdout, quiet.stderr) == (f"{path}\n", "")
     work = ("--workspace", tmp_path / "w")

@@ -456,6 +456,7 @@ def release_command(settings: "RunSettings", as_json: bool, quiet: bool = False)
         "labels released",
         "labels not released",
         "label warnings",
+        "terms",
         "splits",
         "stale answers",
         "privacy check",

@@ -65,7 +65,11 @@ def _call_lines(call: ToolCall) -> Iterator[str]:
         yield f"{call.name} {call.arguments}"
         return
     values = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
-    short = [value for name, value in values.items() if name not in _MARKS and "\n" not in value]
+    short = [
+        value if isinstance(given[name], str) else f"{name}={value}"
+        for name, value in values.items()
+        if name not in _MARKS and "\n" not in value
+    ]
     yield " ".join([call.name, *short])
     for name, value in values.items():
         if name in _MARKS or "\n" in value:
