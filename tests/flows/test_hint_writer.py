@@ -248,6 +248,7 @@ def test_a_training_that_asks_nobody_has_the_hints_that_were_bought(
     assert server.server.account.requests == requests
 
 
+@pytest.mark.slow  # a training wants the extra `train`
 def test_a_dry_run_of_a_training_asks_nobody_and_says_what_is_left(
     folder: Path, server: RunningStub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

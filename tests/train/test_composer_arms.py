@@ -15,8 +15,11 @@ from tracemill.train.training_settings import TrainingSettings
 ROOT = Path(__file__).resolve().parents[2]
 
 
+IN_WORLDS = ROOT / "configs" / "train" / "world_arms.toml"
+
+
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "configs" / "train").rglob("*.toml")), ids=lambda path: path.stem
+    "path", sorted({*(ROOT / "configs" / "train").rglob("*.toml")} - {IN_WORLDS}), ids=lambda path: path.stem
 )
 def test_every_configuration_of_arms_is_one_of_the_method(path: Path) -> None:
     config = tomllib.loads(path.read_text())
@@ -33,6 +36,15 @@ def test_every_configuration_of_arms_is_one_of_the_method(path: Path) -> None:
     assert len(weights) == 4
     base = tomllib.loads((ROOT / "configs" / "train" / "arms.toml").read_text())
     assert path.stem == "arms" or config != base
+
+
+def test_the_arms_in_worlds_are_those_on_tasks() -> None:
+    on_tasks, in_worlds = (
+        tomllib.loads(path.read_text()) for path in (IN_WORLDS.with_name("arms.toml"), IN_WORLDS)
+    )
+    assert in_worlds["arms"] == on_tasks["arms"]
+    assert in_worlds["seeds"] == on_tasks["seeds"]
+    assert in_worlds["measured"] == sorted(in_worlds["measured"])
 
 
 @pytest.mark.slow
