@@ -34,7 +34,6 @@ _WHERE_NEEDED = (
     "skipped sessions",
     "failed calls",
     "label warnings",
-    "terms",
     "stale answers",
     "stopped",
 )
@@ -58,6 +57,7 @@ def short_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("cost", full["spent / cap"].replace(" / ", " of at most ", 1) if record["teachers"] else "nothing"),
         ("no pair", _no_pair(summary)),
         ("dropped", count_lines(release.dropped, _MOST_REASONS) if release else ""),
+        ("terms", _terms(release) if release else ""),
         ("redacted", _first_lines(full["redacted"])),
         ("privacy check", release.gate if release else ""),
         ("warnings", _warnings(summary.flags)),
@@ -146,6 +146,12 @@ def _no_pair(summary: Summary) -> str:
     if repairs := sum(summary.hindsight_skips.values()):
         reasons["failed actions without a fix to learn from"] += repairs
     return count_lines(dict(reasons), _MOST_REASONS)
+
+
+def _terms(release: ReleaseOutcome) -> str:
+    rows = release.rows + sum(release.labels.values())
+    count = sum(release.terms.values())
+    return f"vendors' terms restrict training on {count:,} of {rows:,} rows: see the card" if count else ""
 
 
 def _warnings(flags: Counter[str]) -> str:

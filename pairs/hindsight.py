@@ -190,4 +190,6 @@ def _evidence(state: TraceState, fixes: list[_Fix]) -> str:
     """Return text such as `edit failed (the file had not been read), fixed 1 step later`."""
     operation = _operation(fixes[0].failed, state.trace)
     steps = max(fix.distance for fix in fixes)
-    return f"{operation} failed ({fixes[0].cause}), fixed {steps} step{'s' * (steps > 1)} later"
+    said = f"{operation} failed ({fixes[0].cause}), fixed {steps} step{'s' * (steps > 1)} later"
+    kept = len(state.student_action.tool_calls) - len(fixes)
+    return f"{said}; {kept} other call{'s' * (kept > 1)} of the turn kept" if kept > 0 else said

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from tracemill.data_cards.model.manifest import Manifest, read_manifest
+from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.data_cards.model.release_spec import LabelFigures, ReleaseSpec, TeacherEntry
 from tracemill.data_cards.writing.write_release import Gate, NoRelease, Release, write_release
 from tracemill.flows.admission.forgotten_list import Forgotten
@@ -128,8 +128,8 @@ def release_pairs(
         return replace(outcome, note=made.reason)
     split.grown.released(made.version, (item.pair.pair_id for item in released.kept)).write()
     outcome = replace(outcome, path=str(made.path), version=made.version, created=made.created)
-    terms = _terms(read_manifest(made.path))
-    return replace(outcome, rows=made.rows, gate="\n".join(said), terms=terms)
+    restricted = read_manifest(made.path).restricted
+    return replace(outcome, rows=made.rows, gate="\n".join(said), terms=restricted)
 
 
 def _as_last_version(outcome: ReleaseOutcome, work: Workspace, name: str) -> ReleaseOutcome:
@@ -137,13 +137,8 @@ def _as_last_version(outcome: ReleaseOutcome, work: Workspace, name: str) -> Rel
     if (last := last_version(work, name)) is None:
         return outcome
     version, rows = last.manifest.version, last.manifest.rows
-    terms = _terms(last.manifest)
+    terms = last.manifest.restricted
     return replace(outcome, path=str(last.folder), version=version, rows=rows, terms=terms)
-
-
-def _terms(manifest: Manifest) -> list[str]:
-    rows = manifest.rows + manifest.labels.released
-    return [f"{said} ({count:,} of {rows:,} rows)" for said, count in manifest.restricted.items()]
 
 
 def _outcome(released: ReleasedPairs, reduced: LoadedPairs, labels: LabelFigures) -> ReleaseOutcome:

@@ -95,9 +95,16 @@ def _released_rows(made: dict[str, int], release: ReleaseOutcome) -> list[tuple[
         ("labels released", count_lines(release.labels)),
         ("labels not released", count_lines(release.labels_dropped)),
         ("label warnings", "\n".join(map(printable, release.warnings))),
-        ("terms", "\n".join(map(printable, release.terms))),
+        ("terms", _terms(release)),
         ("splits", "\n".join(f"{count:>7,}  {name}" for name, count in release.splits.items())),
     ]
+
+
+def _terms(release: ReleaseOutcome) -> str:
+    rows = release.rows + sum(release.labels.values())
+    return "\n".join(
+        f"{printable(said)} ({count:,} of {rows:,} rows)" for said, count in release.terms.items()
+    )
 
 
 def _release_rows(release: ReleaseOutcome) -> list[tuple[str, str]]:

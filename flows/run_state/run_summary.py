@@ -144,8 +144,8 @@ class ReleaseOutcome:
     """Steps that gave no label, by source and reason."""
     warnings: list[str] = field(default_factory=list)
     """Signs that labels are wrong together, a sentence each."""
-    terms: list[str] = field(default_factory=list)
-    """Terms of vendors that restrict training on the rows, a sentence each."""
+    terms: dict[str, int] = field(default_factory=dict)
+    """Rows by the terms of a vendor that restrict training on them, a sentence."""
     newer_answers: int = 0
     """Answers of teachers that the pairs were made without."""
 

@@ -65,7 +65,15 @@ def test_six_answers_make_a_configuration(folder: Path) -> None:
     answers = ["sessions/claude_code", "claude-code", "open", "7.5", "me/traces", "work"]
     code, said = talk(["init", "conf/night.toml"], answers, folder)
     assert code == 0, said
-    assert re.findall(r"([1-9])\. ", said) == list("123456")
+    asked = (
+        "File or folder of sessions",
+        "Agent",
+        "Teachers",
+        "Hard cap in USD",
+        "Dataset of the Hub",
+        "Workspace",
+    )
+    assert re.findall("|".join(asked), said)[:6] == list(asked)
     assert said.endswith(
         "wrote conf/night.toml, and tracemill.schema.json for editors\n"
         "next: export OPENROUTER_API_KEY=...\n"
@@ -102,7 +110,7 @@ def test_an_option_answers_its_question(folder: Path) -> None:
     options = ["--openhands", "sessions/openhands", "--preset", "simulated", "--hub", "none", "-w", "w"]
     code, said = talk(["init", *options], ["2"], folder)
     assert code == 0, said
-    assert said.startswith("4. Hard cap in USD [10.0]: ")
+    assert said.startswith("Hard cap in USD [10.0]: ")
     found = tomllib.loads((folder / "tracemill.toml").read_text())
     assert found["sources"] == {"openhands": ["sessions/openhands"]}
     assert found["budget"] == {"max_total_usd": 2.0}

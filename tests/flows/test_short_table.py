@@ -148,7 +148,7 @@ def test_a_run_ends_in_few_lines_that_can_be_used(tracemill: Run, tmp_path: Path
         f"next     tracemill status -w {tmp_path / 'w'} --pairs 3",
         f"then     tracemill estimate --preset open --max-usd 10 -w {tmp_path / 'w'}" + ASKS_NOBODY,
     ]
-    assert "terms            Anthropic's terms forbid training a competing model" in table
+    assert "terms            vendors' terms restrict training on " in table
     again = tracemill(*flags).stdout
     assert "read             " in again
     assert "sessions that were read before\n" in again

@@ -83,14 +83,14 @@ def init(
         key: [str(each) for each in given[key] or ()] for key in _AGENTS.values() if given[key]
     }
     sources = sources or (_ask_sources() if asks else _usual_sources())
-    preset = preset or (_ask_one_of("3. Teachers", _PRESETS) if asks else "none")
+    preset = preset or (_ask_one_of("Teachers", _PRESETS) if asks else "none")
     if asks and max_usd is None and preset != "none":
-        max_usd = typer.prompt("4. Hard cap in USD", _CAP_USD, err=True, value_proc=_as_usd)
+        max_usd = typer.prompt("Hard cap in USD", _CAP_USD, err=True, value_proc=_as_usd)
     if asks and hub is None:
-        question = "5. Dataset of the Hub for releases (OWNER/NAME or none)"
+        question = "Dataset of the Hub for releases (OWNER/NAME or none)"
         hub = typer.prompt(question, "none", err=True, value_proc=_as_dataset)
     if asks and workspace is None:
-        workspace = typer.prompt("6. Workspace", "tracemill-workspace", err=True)
+        workspace = typer.prompt("Workspace", "tracemill-workspace", err=True)
     answers = StarterAnswers(
         sources=sources,
         preset=preset,
@@ -140,8 +140,8 @@ def _ask_sources() -> "dict[SourceKey, list[str]]":
         usual = _usual_sources()["claude_code"][0]
     except ConfigError:
         usual = None
-    place = typer.prompt("1. File or folder of sessions", usual, err=True, value_proc=_there)
-    agent = _ask_one_of("2. Agent", tuple(_AGENTS), "claude-code" if place == usual else "any")
+    place = typer.prompt("File or folder of sessions", usual, err=True, value_proc=_there)
+    agent = _ask_one_of("Agent", tuple(_AGENTS), "claude-code" if place == usual else "any")
     return {_AGENTS[agent]: [place]}
 
 
