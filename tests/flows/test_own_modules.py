@@ -82,6 +82,7 @@ def test_a_run_among_them_works(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_schedule_among_them_works(folder: Path) -> None:
     log = folder.parent / "log"
     env = dict(os.environ) | {"PREFECT_HOME": str(folder.parent / "prefect-home")}

@@ -168,7 +168,10 @@ def test_a_schedule_that_is_ended_while_its_server_comes_up_leaves_none(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("latency_s", [3.0, 40.0])  # Prefect by itself kills after 30 s
+@pytest.mark.parametrize(
+    "latency_s",
+    [3.0, pytest.param(40.0, marks=pytest.mark.long)],  # Prefect by itself kills after 30 s
+)
 def test_sigterm_in_the_middle_of_a_run_lets_what_is_in_flight_come_home(
     tmp_path: Path, latency_s: float
 ) -> None:
