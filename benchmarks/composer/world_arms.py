@@ -24,7 +24,7 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from trl.trainer.grpo_config import GRPOConfig
 
-from benchmarks.teaching.arms import Material, action_of, as_message, session_rows
+from benchmarks.teaching.arms import Material, action_of, as_message, disagreements
 from benchmarks.teaching.experiment import TEST_FROM, VALIDATION_FROM, Cell, cost_of, measure, prepare
 from benchmarks.teaching.formats import actions_of_messages
 from benchmarks.teaching.report import difference
@@ -45,16 +45,8 @@ COLUMNS = ("grpo", "sdpo_kl", "trace_replay_dpo")
 
 def hint_rows(material: Material) -> list[dict[str, Any]]:
     """Return a row for each step at which the teachers agreed on another action than the student's."""
-    own = {}
-    for row in session_rows(material.world, material.sessions):
-        text, actions = actions_of_messages(row["prompt"])
-        own[text, tuple(actions)] = row
     rows = []
-    for number, row in enumerate(material.rows("agreed")):
-        text, actions = actions_of_messages(row["prompt"])
-        done = own.get((text, tuple(actions)))
-        if row["same_as_student"] or done is None:
-            continue
+    for number, (row, done) in enumerate(disagreements(material)):
         prompt = _plain(done["prompt"])
         hinted = add_hint(prompt, hint_text(action_of(row)))
         if len(prompt) == 1:  # the hint is on the line of the task in the text that the student practised on
@@ -202,34 +194,11 @@ def run_arm(
         reference=reference,
     )
     output = out / "checkpoints" / cell.world / f"{_name(arm)}-{rate:g}-seed{cell.seed}"
-    arguments = GRPOConfig(
-        output_dir=str(output),
-        max_steps=max(config["measured"]),
-        per_device_train_batch_size=config["batch"],
-        num_generations=config["generations"],
-        learning_rate=rate,
-        lr_scheduler_type="cosine",
-        warmup_steps=2,
-        max_completion_length=MOST_TOKENS,
-        beta=0.0,
-        top_k=0,
-        seed=cell.seed,
-        logging_steps=1,
-        save_strategy="steps",
-        save_steps=math.gcd(*config["measured"]),
-        save_only_model=True,
-        report_to="none",
-        use_cpu=True,
-        bf16=False,
-        gradient_checkpointing=False,
-        disable_tqdm=True,
-        disable_dropout=True,
-    )
     plays = PLAYED_FROM + 100_000 * cell.seed
     rows = [{"prompt": [{"role": "user", "content": str(plays + n)}]} for n in range(config["tasks"])]
     trainer = ComposerReplicationTrainer(
         model=str(student),
-        args=arguments,
+        args=_grpo_config(config, cell, output, rate),
         processing_class=tokenizer,
         train_dataset=Dataset.from_list(rows),
         reward_funcs=solved_reward,
@@ -260,6 +229,32 @@ def run_arm(
         "seconds": time.monotonic() - began,
         "teacher_usd": cost_of(material)["usd"] if taught else 0.0,
     }
+
+
+def _grpo_config(config: Mapping[str, Any], cell: Cell, output: Path, rate: float) -> GRPOConfig:
+    return GRPOConfig(
+        output_dir=str(output),
+        max_steps=max(config["measured"]),
+        per_device_train_batch_size=config["batch"],
+        num_generations=config["generations"],
+        learning_rate=rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=2,
+        max_completion_length=MOST_TOKENS,
+        beta=0.0,
+        top_k=0,
+        seed=cell.seed,
+        logging_steps=1,
+        save_strategy="steps",
+        save_steps=math.gcd(*config["measured"]),
+        save_only_model=True,
+        report_to="none",
+        use_cpu=True,
+        bf16=False,
+        gradient_checkpointing=False,
+        disable_tqdm=True,
+        disable_dropout=True,
+    )
 
 
 def prepare_student(config: Mapping[str, Any], cell: Cell, out: Path) -> Material:

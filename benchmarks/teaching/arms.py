@@ -159,19 +159,30 @@ def _folded(material: Material) -> list[Row]:
     return rows
 
 
-def _all_pairs(material: Material) -> list[Row]:
-    """Return a pair for every step at which teachers agreed on another action than the student's."""
+def disagreements(material: Material) -> list[tuple[Row, Row]]:
+    """Return the steps at which teachers agreed on another action than the student's.
+
+    A step is its row of `agreed`, and that of the student's own session (`session_rows`).
+    """
     own = {}
     for row in session_rows(material.world, material.sessions):
         text, actions = actions_of_messages(row["prompt"])
-        own[text, tuple(actions)] = row["completion"]
-    pairs = []
+        own[text, tuple(actions)] = row
+    found = []
     for row in material.rows("agreed"):
         text, actions = actions_of_messages(row["prompt"])
         done = own.get((text, tuple(actions)))
         if not row["same_as_student"] and done is not None:
-            pairs.append({**row, "chosen": row["completion"], "rejected": done})
-    return pairs
+            found.append((row, done))
+    return found
+
+
+def _all_pairs(material: Material) -> list[Row]:
+    """Return a pair for every step at which teachers agreed on another action than the student's."""
+    return [
+        {**row, "chosen": row["completion"], "rejected": done["completion"]}
+        for row, done in disagreements(material)
+    ]
 
 
 def _random_pairs(material: Material) -> list[Row]:
