@@ -149,8 +149,7 @@ def _no_pair(summary: Summary) -> str:
 
 
 def _terms(release: ReleaseOutcome) -> str:
-    rows = release.rows + sum(release.labels.values())
-    count = sum(release.terms.values())
+    count, rows = sum(release.terms.values()), release.all_rows
     return f"vendors' terms restrict training on {count:,} of {rows:,} rows: see the card" if count else ""
 
 

@@ -101,10 +101,8 @@ def _released_rows(made: dict[str, int], release: ReleaseOutcome) -> list[tuple[
 
 
 def _terms(release: ReleaseOutcome) -> str:
-    rows = release.rows + sum(release.labels.values())
-    return "\n".join(
-        f"{printable(said)} ({count:,} of {rows:,} rows)" for said, count in release.terms.items()
-    )
+    terms = release.terms.items()
+    return "\n".join(f"{printable(said)} ({count:,} of {release.all_rows:,} rows)" for said, count in terms)
 
 
 def _release_rows(release: ReleaseOutcome) -> list[tuple[str, str]]:

@@ -149,6 +149,11 @@ class ReleaseOutcome:
     newer_answers: int = 0
     """Answers of teachers that the pairs were made without."""
 
+    @property
+    def all_rows(self) -> int:
+        """Return the number of released pairs and labelled actions."""
+        return self.rows + sum(self.labels.values())
+
 
 def money_figures(run: StartedRun, cap_usd: float | None, total: Summary) -> dict[str, Any]:
     """Return what the record of a run says of its cap in USD.
