@@ -35,7 +35,7 @@ GROUPS = {
     ),
     "Errors": ("TracemillError",),
 }
-HEAD = """# Library
+HEAD = """# API
 
 Every name below is an attribute of `tracemill` (`import tracemill as tm`), loaded when it is first used. The
 package is typed (`py.typed`). `scripts/api_page.py` writes this page from the docstrings.
