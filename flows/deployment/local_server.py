@@ -13,6 +13,7 @@ from pathlib import Path
 
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME
 
+from tracemill.flows.runtime.interrupts import on_interrupt, raise_if_interrupted
 from tracemill.flows.runtime.orphan_servers import end_leftover_servers, tag_possible_orphan_servers
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.identity import digest
@@ -23,10 +24,11 @@ LOCK = ".tracemill-serve-{}.lock"
 
 
 @contextmanager
-def prefect_server() -> Iterator[str]:
+def prefect_server(for_one_run: bool = False) -> Iterator[str]:
     """Give the address of a Prefect server: the user's own, else one of this process while the block lasts.
 
-    Its own session keeps a Ctrl-C from it, so that the schedule can be taken back at the end.
+    Its own session keeps from it what a terminal or a supervisor sends to the process group: a flow that is
+    interrupted reports its end to it. A server for one run has none of the services of schedules.
     """
     if (named := PREFECT_API_URL.value()) is not None:
         yield named
@@ -40,11 +42,15 @@ def prefect_server() -> Iterator[str]:
     command += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
     quiet = subprocess.DEVNULL
     environment = dict(os.environ) | {"PREFECT_UI_ENABLED": "0"}
+    if for_one_run:
+        environment["PREFECT__SERVER_EPHEMERAL"] = "1"  # as Prefect starts its own
     with lock_prefect_home(PREFECT_HOME.value()):
-        server = subprocess.Popen(
-            command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
-        )
+        with on_interrupt(lambda: None):  # what is pressed now is raised where the server can be ended
+            server = subprocess.Popen(
+                command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+            )
         try:
+            raise_if_interrupted()
             _await(f"http://127.0.0.1:{port}/api/health", server)
         except BaseException:
             _end(server)

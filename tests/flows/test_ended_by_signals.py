@@ -4,10 +4,12 @@ import json
 import os
 import pty
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -151,3 +153,23 @@ def test_a_whole_run_ends_so_too(tracemill: Call, tmp_path: Path, prefect_server
         record = record_of(tracemill("run", config, "--json", **_environ(server)))
         assert record["summary"]["flags"]["unfinished run resumed"] == 1
         assert (record["summary"]["reused"], record["summary"]["held_calls"]) == (stats["paid"], 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_server_of_a_run_outlives_a_signal_to_the_whole_process_group(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """A terminal's Ctrl-C goes to the group. A client whose server is gone tries for over a minute."""
+    home = tmp_path / "prefect"
+    with running(StubSettings(api_key=KEY, latency_s=2)) as server:
+        process = _start("run", _config(tmp_path), server, PREFECT_HOME=str(home))
+        wait_while_running(process, lambda: server.stats()["received"] >= FLIGHT)
+        os.killpg(process.pid, number)
+        _, said = process.communicate(timeout=40)
+        assert (process.returncode, said) == (130, INTERRUPTED)
+        stats = server.stats()
+        assert stats["paid"] == stats["received"] < 2 * FLIGHT
+    with closing(sqlite3.connect(home / "prefect.db")) as records:
+        [(state,)] = records.execute("select state_type from flow_run").fetchall()
+    assert state in ("CRASHED", "CANCELLED", "FAILED")

@@ -16,7 +16,6 @@ from tracemill.flows.run_state.closing_words import in_plain_words
 from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.run_state.stale_labels import stale_labels_text
-from tracemill.flows.runtime.orphan_servers import end_leftover_servers, tag_possible_orphan_servers
 from tracemill.flows.runtime.progress import hide_progress, say_start
 from tracemill.flows.short_table import closing_lines, short_rows
 from tracemill.records.errors import ConfigError
@@ -97,7 +96,6 @@ def quiet_prefect() -> None:
     os.environ.setdefault("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_INTERNAL_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_TO_API_ENABLED", "false")
-    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "180")
     for worker in ("EventsWorker", "APILogWorker"):  # outside that level; they fail where a server is ending
         logging.getLogger(worker).setLevel(logging.CRITICAL + 1)
 
@@ -136,7 +134,7 @@ def run_command(
     """Run `tracemill run`: every stage, as a Prefect flow in this process.
 
     `yes` skips the confirmation, `fresh` resumes no unfinished run. Raises KeyboardInterrupt where it was
-    interrupted, whatever the flow engine made of that: a Ctrl-C reaches its server too.
+    interrupted, whatever the flow engine made of that.
     """
     if verbosity == "quiet":
         hide_progress()
@@ -146,13 +144,15 @@ def run_command(
     ready = run_preflight(settings)
     require_prefect_home()
     say_start("starting the run")
-    end_leftover_servers()
-    tag_possible_orphan_servers()
     quiet_prefect()
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    from tracemill.flows.deployment.local_server import prefect_server
     from tracemill.flows.run_flow import run_prepared_as_flow
 
     try:
-        record = run_prepared_as_flow(ready, yes, fresh)
+        with prefect_server(for_one_run=True) as url, temporary_settings({PREFECT_API_URL: url}):
+            record = run_prepared_as_flow(ready, yes, fresh)
     except Exception as error:
         if was_interrupted(error):
             raise KeyboardInterrupt from None
