@@ -19,6 +19,8 @@ from tracemill.flows.labeling.vote_policy import build_stopper_for, drop_hopeles
 from tracemill.flows.run_state.run_records import new_run_id
 from tracemill.normalize.normalizer import DJNormalizer, Normalized
 from tracemill.privacy.redaction.redactor import Redactor
+from tracemill.records.errors import ConfigError
+from tracemill.records.label_source import sources_of_traces
 from tracemill.records.pair import DPOPair
 from tracemill.records.reply import TeacherReply
 from tracemill.records.state_keys import state_keys
@@ -106,6 +108,11 @@ async def replay_trace(
     ends with the call. A failed call is a reply with `failure` set. Raises ConfigError or TeacherError
     before anything is spent.
     """
+    if not teachers:
+        raise ConfigError(
+            "no teachers are given",
+            do="give some, such as tm.DEFAULT_TEACHERS; tm.extract_session_pairs(states) needs none",
+        )
     wanted = {str(state.step_id) for state in states}
     shown = [ShownTrace.of(trace) for trace in _traces(states)]
     settings, policy = settings or ReplaySettings(), Policy(threshold=agreement_threshold)
@@ -119,13 +126,40 @@ def extract_dpo_pairs(
     """Build the pairs that replies give.
 
     A pair is made where `agreement_threshold` teachers of two families agree on another action than the
-    student's. Texts are redacted, as they were when the teachers were asked.
+    student's. Texts are redacted, as they were when the teachers were asked. Raises ConfigError where there
+    are no replies: `extract_session_pairs` makes pairs without any.
     """
-    wanted = {str(state.step_id) for state in states}
-    shown = [ShownTrace.of(trace) for trace in _traces(states)]
+    if states and not replies:
+        raise ConfigError(
+            "there are no replies, and these pairs are made of what teachers reply",
+            do="ask with tm.replay_trace; tm.extract_session_pairs(states) makes pairs without teachers",
+        )
+    traces = _traces(states)
+    shown = [ShownTrace.of(trace) for trace in traces]
     made = make_pairs(shown, replies, Policy(threshold=agreement_threshold), of_traces=False)
-    keys = {step: key for item in shown for step, key in state_keys(item.trace).items()}
-    return [replace(pair, state_key=keys[pair.step_id]) for pair in made.pairs if pair.step_id in wanted]
+    return _with_state_keys(made.pairs, traces, states)
+
+
+def extract_session_pairs(states: Sequence[TraceState]) -> list[DPOPair]:
+    """Build the pairs that the sessions themselves give: nobody is asked, and nothing is sent.
+
+    They are self-repairs (a failed action, and the later one that fixed it), edits that the user rejected,
+    edits that were revised after a failed check, and reads of what was known: those that
+    `tracemill run --claude-code PATH` makes before its recipe and caps, which `DJNormalizer` applies. Texts
+    are redacted.
+    """
+    traces = _traces(states)
+    made = [pair for trace in traces for source in sources_of_traces() for pair in source.pairs_of(trace)[0]]
+    return _with_state_keys(made, traces, states)
+
+
+def _with_state_keys(
+    pairs: Sequence[DPOPair], traces: Sequence[Trace], states: Sequence[TraceState]
+) -> list[DPOPair]:
+    """Return the pairs at the steps of `states`, with the keys of their states."""
+    wanted = {str(state.step_id) for state in states}
+    keys = {step: key for trace in traces for step, key in state_keys(trace).items()}
+    return [replace(pair, state_key=keys[pair.step_id]) for pair in pairs if pair.step_id in wanted]
 
 
 def compute_teacher_consensus_prm(

@@ -22,7 +22,9 @@ GROUPS = {
         *("replay_trace", "replay_trace_sync", "replay_and_normalize_trace"),
         *("replay_and_normalize_trace_sync", "DEFAULT_TEACHERS", "ReplaySettings"),
     ),
-    "Make pairs": ("extract_dpo_pairs", "DJNormalizer", "pairs_to_dataset", "pair_rows"),
+    "Make pairs": (
+        *("extract_session_pairs", "extract_dpo_pairs", "DJNormalizer", "pairs_to_dataset", "pair_rows"),
+    ),
     "Reward steps": ("compute_teacher_consensus_prm",),
     "Records": (
         *("Trace", "TraceState", "Message", "ToolCall", "ToolSpec", "Action", "TeacherReply"),

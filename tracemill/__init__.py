@@ -5,6 +5,7 @@ The public names, loaded when first used, so that importing this costs nothing:
     import tracemill as tm
 
     states = [s for trace in tm.ClaudeCodeIngester().ingest(path) for s in trace.states()]
+    pairs = tm.extract_session_pairs(states)  # without teachers
     replies = await tm.replay_trace(states, teachers=tm.DEFAULT_TEACHERS, max_total_usd=10.0)
     pairs = tm.extract_dpo_pairs(states, replies, agreement_threshold=2)
     dataset = tm.pairs_to_dataset(pairs)
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tracemill.flows.library import (
         compute_teacher_consensus_prm,
         extract_dpo_pairs,
+        extract_session_pairs,
         replay_and_normalize_trace,
         replay_and_normalize_trace_sync,
         replay_trace,
@@ -71,6 +73,7 @@ _HOMES = {
     "compute_teacher_consensus_prm": "tracemill.flows.library",
     "entropy_aware_opd_loss": "tracemill.train.losses.entropy_aware",
     "extract_dpo_pairs": "tracemill.flows.library",
+    "extract_session_pairs": "tracemill.flows.library",
     "generalized_jsd_loss": "tracemill.train.losses.generalized_jsd",
     "pair_rows": "tracemill.data_cards.writing.pair_dataset",
     "pairs_to_dataset": "tracemill.data_cards.writing.pair_dataset",
@@ -106,6 +109,7 @@ __all__ = [
     "compute_teacher_consensus_prm",
     "entropy_aware_opd_loss",
     "extract_dpo_pairs",
+    "extract_session_pairs",
     "generalized_jsd_loss",
     "pair_rows",
     "pairs_to_dataset",

@@ -9,6 +9,13 @@ from pathlib import Path
 import pytest
 
 import tracemill as tm
+from tracemill.flows.config.run_settings import load_settings
+from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_run import ingest_everything
+from tracemill.flows.release.load_pairs import load_pairs
+from tracemill.flows.sources.source_spec import order_of
+from tracemill.flows.workspace_commands import label_workspace
+from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.presets import PRESETS
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings
 from tracemill.teachers.openrouter_stub.server import running
@@ -178,3 +185,30 @@ def _with_a_secret(state: tm.TraceState, text: str) -> tm.TraceState:
 def test_too_few_teachers_are_an_error_before_anything_is_asked() -> None:
     with pytest.raises(tm.TracemillError, match="families"):
         tm.replay_trace_sync(_states(), teachers=SIMULATED[:2], max_total_usd=1.0)
+
+
+def test_pairs_without_teachers_are_those_of_a_run(tmp_path: Path) -> None:
+    states = _states()
+    pairs = tm.extract_session_pairs(states)
+    folder = tmp_path / "w"
+    ingest_everything(IngestOrder(order_of(paths=[str(EXAMPLES / "claude_code")], min_age_minutes=0), folder))
+    label_workspace(load_settings(None, {"workspace": str(folder)}))
+    stored = load_pairs(Workspace.open(folder))
+    assert sorted(pair.pair_id for pair in pairs) == sorted(pair.pair_id for pair in stored)
+    assert {pair.label_source for pair in pairs} == {"hindsight"}
+    assert len(pairs) >= 3
+    assert all(pair.state_key and not pair.votes for pair in pairs)
+    first = pairs[0]
+    [state] = [state for state in states if str(state.step_id) == first.step_id]
+    assert tm.extract_session_pairs([state]) == [first]
+    assert "ghp_" not in str([pair.to_dict() for pair in pairs])
+    assert len(tm.pairs_to_dataset(pairs)) == len(pairs)
+
+
+def test_no_replies_and_no_teachers_are_errors_that_name_the_way_without() -> None:
+    states = _states()[:2]
+    with pytest.raises(tm.TracemillError, match=r"no replies.*tm\.extract_session_pairs\(states\)"):
+        tm.extract_dpo_pairs(states, [])
+    assert tm.extract_dpo_pairs([], []) == []
+    with pytest.raises(tm.TracemillError, match=r"no teachers are given.*tm\.extract_session_pairs"):
+        tm.replay_trace_sync(states, teachers=[], max_total_usd=1.0)

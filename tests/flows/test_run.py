@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -92,11 +93,19 @@ def test_a_second_run_of_the_same_configuration_sends_nothing_and_makes_no_versi
     assert [p.name for p in versions] == [record["release"]["version"]]
 
 
-def test_show_tells_the_last_run_and_pairs(console: Run, demo: Any) -> None:
-    done = console("status", "--workspace", demo.folder / "w", "--pairs", 2, "--source", "hindsight")
-    assert done.returncode == 0
-    for word in ("spent / cap", "hindsight:", "release demo", "asked", "last", "chosen", "rejected"):
+def test_status_tells_the_last_run_or_shows_pairs_alone(console: Run, demo: Any) -> None:
+    work = demo.folder / "w"
+    done = console("status", "--workspace", work)
+    for word in ("spent / cap", "self-repair:", "release demo"):
         assert word in done.stdout
+    assert "chosen\n" not in done.stdout.replace(" ", "").replace("│", "")
+    shown = console("status", "--workspace", work, "--pairs", 2, "--source", "hindsight").stdout
+    assert shown.startswith("╭─ ")
+    assert shown.count("╭─ ") == shown.count("│ rejected") == shown.count("│ asked") == 2
+    last = shown.splitlines()[-1]
+    assert re.fullmatch(r"2 of the \d+ pairs that were made", last)
+    assert "spent / cap" not in shown
+    assert console("status", "--workspace", work, "--pairs", 1, "--source", "user").stdout == "no pairs\n"
 
 
 def test_the_stages_one_by_one_give_what_the_run_gave(console: Run, demo: Any, tmp_path: Path) -> None:

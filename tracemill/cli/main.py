@@ -214,7 +214,9 @@ app.command()(estimate)
 @app.command()
 def status(
     workspace: WorkspaceOption = None,
-    pairs: Annotated[int, typer.Option("--pairs", "-p", metavar="N", min=0, help="Also show N pairs.")] = 0,
+    pairs: Annotated[
+        int, typer.Option("--pairs", "-p", metavar="N", min=0, help="Show N pairs instead.")
+    ] = 0,
     source: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Show only pairs of this label source, such as teachers."),
@@ -222,7 +224,7 @@ def status(
     nights: Annotated[int, typer.Option(metavar="N", min=0, help="Show the last N runs.")] = 7,
     json: Json = False,
 ) -> None:
-    """Show the last runs, the releases and the newest report."""
+    """Show the last runs, the releases and the newest report, or with --pairs some pairs."""
     from tracemill.cli.workspace_status import show_workspace
 
     show_workspace(workspace, pairs, source, nights, json)

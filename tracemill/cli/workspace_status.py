@@ -31,47 +31,68 @@ from tracemill.records.storage.workspace import Workspace
 
 
 def show_workspace(root: Path | None, count: int, source: str | None, nights: int, as_json: bool) -> None:
-    """Print the closing table of the last run, the last `nights`, the last report and `count` pairs.
+    """Print `count` pairs; without any the last run, the last `nights`, the releases and the newest report.
 
-    The pairs are those of `source` where one is named. Raises WorkspaceError where `root` is not a workspace,
-    ConfigError where there is no such source.
+    The pairs are those of `source` where one is named. JSON has all but their text. Raises WorkspaceError
+    where `root` is not a workspace, ConfigError where there is no such source.
     """
     if source is not None:
         LABEL_SOURCES.get(source)
     work = Workspace.open(root or DEFAULT_WORKSPACE, create=False, writes=False)
-    record = last_run(work)
-    stored = load_pairs(work) + find_siblings(work)[0]
-    pairs = [pair for pair in stored if source in (None, pair.label_source)]
-    figures, precision = _newest_figures(work)
-    runs = recent_runs(work, nights)
     if as_json:
-        told: dict[str, Any] = {"run": record, "releases": versions_by_release(work.releases_dir)}
-        told |= {
-            "pairs": Counter(map(name_pair_kind, pairs)),
-            "report": figures and figures.model_dump(mode="json"),
-        }
-        told |= {"nights": [asdict(run) for run in runs]}
-        told |= {"audit": precision and precision.model_dump(mode="json")}
-        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.write(json.dumps(_as_json(work, _stored_pairs(work, source), nights)) + "\n")
         return
     console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
+    if count:
+        _print_pairs(console, work, _stored_pairs(work, source), count)
+    else:
+        _print_runs(console, work, nights)
+
+
+def _stored_pairs(work: Workspace, source: str | None) -> list[DPOPair]:
+    """Return the pairs that were made, those of `source` where one is named."""
+    stored = load_pairs(work) + find_siblings(work)[0]
+    return [pair for pair in stored if source in (None, pair.label_source)]
+
+
+def _as_json(work: Workspace, pairs: list[DPOPair], nights: int) -> dict[str, Any]:
+    figures, precision = _newest_figures(work)
+    return {
+        "run": last_run(work),
+        "releases": versions_by_release(work.releases_dir),
+        "pairs": Counter(map(name_pair_kind, pairs)),
+        "report": figures and figures.model_dump(mode="json"),
+        "nights": [asdict(run) for run in recent_runs(work, nights)],
+        "audit": precision and precision.model_dump(mode="json"),
+    }
+
+
+def _print_pairs(console: Console, work: Workspace, pairs: list[DPOPair], count: int) -> None:
+    """Print `count` pairs and how many there are."""
+    traces, shown = StoredTraces(work), spread_shown_pairs(pairs, count)
+    for pair in shown:
+        step_id = StepId.parse(pair.step_id)
+        trace = traces.get(step_id.trace_id)
+        console.print(pair_panel(pair, () if trace is None else tuple(trace.state(step_id).messages)))
+    console.print(f"{len(shown):,} of the {len(pairs):,} pairs that were made" if pairs else "no pairs")
+
+
+def _print_runs(console: Console, work: Workspace, nights: int) -> None:
+    """Print the closing table of the last run, the last `nights`, the releases and the newest report."""
+    record = last_run(work)
     if record is None:
         console.print("no run yet")
     elif record.get("status") == "running":
         console.print(f"run {record['run_id']} has not ended; the same command goes on")
     else:
         print_closing(console, record_rows(record["summary"]), f"last run {record['run_id']}")
-    if runs:
+    if runs := recent_runs(work, nights):
         print_recent_runs(console, runs)
     for name, versions in versions_by_release(work.releases_dir).items():
         console.print(Text(printable(f"release {name}: {', '.join(versions)}")))
+    figures, precision = _newest_figures(work)
     if figures is not None:
         print_figures(console, figures, precision)
-    traces = StoredTraces(work)
-    for pair in spread_shown_pairs(pairs, count):
-        step_id = StepId.parse(pair.step_id)
-        trace = traces.get(step_id.trace_id)
-        console.print(pair_panel(pair, () if trace is None else tuple(trace.state(step_id).messages)))
 
 
 def _newest_figures(work: Workspace) -> tuple[ReportFigures | None, Precision | None]:
