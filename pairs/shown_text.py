@@ -25,10 +25,15 @@ class ShownText:
 
     def holds(self, text: str, cut: int) -> bool:
         """Return whether one of the first `cut` messages holds the text, as lines of a file would."""
+        return self.last_place(text, cut) is not None
+
+    def last_place(self, text: str, cut: int) -> int | None:
+        """Return the index of the last of the first `cut` messages that holds the text; None if none does."""
         wanted = _TRAILING.sub("", text).strip("\n")
         if not wanted.strip():
-            return False
-        return any(wanted in shown for index in range(cut) for shown in self._texts(index))
+            return None
+        places = (index for index in reversed(range(cut)) if any(wanted in t for t in self._texts(index)))
+        return next(places, None)
 
     def mentions(self, path: str, cut: int) -> bool:
         """Return whether a path was named before, in full or by its name and its folder's."""

@@ -68,12 +68,13 @@ def _funnel(manifest: Manifest, tally: VoteTally, run: RunFigures | None) -> Ite
     yield FunnelStage(name="traces", count=manifest.funnel.get("traces", 0), unit="traces")
     yield FunnelStage(name="states", count=manifest.funnel.get("states", 0), unit="steps")
     votes = sum(tally.cast.values())
-    if run is not None:
+    asks = run is not None and bool(run.teachers or run.asked)
+    if run is not None and asks:
         yield FunnelStage(name="asked", count=run.asked, unit="steps", note=f"{run.questions:,} questions")
         yield FunnelStage(name="answered", count=run.answered, unit="steps", note=f"{run.answers:,} answers")
-    yield FunnelStage(
-        name="votes", count=tally.counted_steps, unit="steps", note=f"{votes:,} votes count" if votes else ""
-    )
+    if asks or votes:
+        note = f"{votes:,} votes count" if votes else ""
+        yield FunnelStage(name="votes", count=tally.counted_steps, unit="steps", note=note)
     if run is not None:
         pairs_made = run.pairs_made
         yield FunnelStage(name="pairs", count=sum(pairs_made.values()), unit="pairs", parts=pairs_made)

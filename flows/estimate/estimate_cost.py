@@ -7,7 +7,7 @@ stated assumption where not. Nothing of a session is sent.
 import asyncio
 import os
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
@@ -40,15 +40,16 @@ from tracemill.teachers.pricing.price_book import PriceBook
 class CostFigures:
     """Estimated calls and cost of one teacher, or of all of them.
 
-    Tokens and USD are those of calls still to be made; `bought` answers are in the ledger. `usd_early` has
-    caching too; `usd_worst` is what the dearest single call reserves. `price_from` and the other texts say
-    what a figure rests on.
+    Tokens and USD are those of calls still to be made; `bought` answers are in the ledger. `calls_early` and
+    `usd_early` are what is expected, with early stopping and caching; `usd_worst` is what the dearest single
+    call reserves. `price_from` and the other texts say what a figure rests on.
     """
 
     teacher: str
     model: str = ""
     states: int = 0
     calls: int = 0
+    calls_early: int = 0
     bought: int = 0
     prompt_tokens: int = 0
     answer_tokens: int = 0
@@ -140,9 +141,19 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     cap = None if settings.budget is None else float(settings.budget.max_total_usd)
     total = _total(figures, tallies, settings.replay.concurrency)
     pairs = forecast.by_share()
+    if settings.gate.share >= 1:
+        pairs = _priced_like(pairs, total)
     judge = _judge_text(settings, work, asked, sizes, book)
     hints, learned = estimate_workspace_hints(settings, work, book), forecast.belief().asked
     return Estimate(tuple(figures), total, shares, cap, later, pairs, learned, judge, hints, no_room)
+
+
+def _priced_like(pairs: tuple[ExpectedPairs, ...], total: CostFigures) -> tuple[ExpectedPairs, ...]:
+    """Return what shares give at shares of the total cost, with what cached answers would cost again."""
+    if not total.calls or not total.usd_early:
+        return pairs
+    full_usd = total.usd_early * (total.calls + total.bought) / total.calls
+    return tuple(replace(each, usd=each.share * full_usd) for each in pairs)
 
 
 def _judge_text(
@@ -268,6 +279,7 @@ class _Tally:
             model=self.teacher.model,
             states=self.states,
             calls=len(self.calls),
+            calls_early=len(early),
             bought=self.bought,
             prompt_tokens=sum(map(self._tokens, self.calls)),
             answer_tokens=round(len(self.calls) * self.measured.answer_tokens),
@@ -304,6 +316,7 @@ def _total(figures: Sequence[CostFigures], tallies: Sequence[_Tally], concurrenc
     total.states = len({step for tally in tallies for _, step, _ in tally.calls})
     for f in figures:
         total.calls += f.calls
+        total.calls_early += f.calls_early
         total.bought += f.bought
         total.prompt_tokens += f.prompt_tokens
         total.answer_tokens += f.answer_tokens

@@ -69,8 +69,8 @@ def _remains(found: ForgetTargets, remains: ForgetRemains) -> list[str]:
     for version, repos in remains.published.items():
         said.append(
             f"{printable(version)} is published at {', '.join(map(printable, repos))}: "
-            f"`tracemill release retract {printable(version)} --yes` deletes its files, tag and history "
-            "there. Mirrors, caches and downloads keep their copies."
+            f"`tracemill release retract --release {printable(version)} --yes` deletes its files, tag and "
+            "history there. Mirrors, caches and downloads keep their copies."
         )
     if remains.sent_to:
         said.append(f"What was sent to {', '.join(map(printable, remains.sent_to))}, under their terms.")

@@ -68,7 +68,7 @@ def _say(
     console.print(Text(precision.sentence() if precision else "nothing was judged"))
     untold = [place["repo"] for place in places if place.get("audit") != audit.fingerprint]
     for repo in untold if precision else ():
-        command = f"tracemill release publish {release.called} --hub {repo}"
+        command = f"tracemill release publish --release {release.called} --hub {repo}"
         console.print(Text(f"run `{command}` to put it on the card there", overflow="ignore"), soft_wrap=True)
 
 

@@ -1,7 +1,9 @@
 """Pairs of repeated reads: a read of what had been shown already, against the edit that followed it.
 
 The edit replaces text that had been shown before the read and was the same still, in a file that the agent
-had read or written. So it could have been made at once. No later edit of the session rewrites it.
+had read or written. So it could have been made at once. No later edit of the session rewrites it. A read
+after another edit of the file looks at what that made of it: it is no repeated one. All pairs of a session
+teach the one habit, so it gives one.
 """
 
 import re
@@ -19,22 +21,28 @@ LEAST_LINES = 3
 NO_EDIT = "no edit of the file followed"
 NOT_POSSIBLE = "the edit was not possible yet"
 REWRITTEN = "the edit was rewritten later"
+CHANGED = "the file was edited after it was shown"
+ONE_A_SESSION = "the session has its one pair of a repeated read"
 _LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\u2192|\t|: ?)", re.MULTILINE)
 _EVIDENCE = "all that was read had been shown before, and the next action edited the file"
 
 
 def repeated_read_pairs(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
     """Return the pairs of repeated reads in step order, and counted reasons why there are no more."""
-    return pairs_of_steps(trace, "repeated_read", _find_edit)
+    pairs, reasons = pairs_of_steps(trace, "repeated_read", _find_edit)
+    return pairs[:1], reasons + Counter({ONE_A_SESSION: max(0, len(pairs) - 1)})
 
 
 def _find_edit(session: SessionCalls, reads: list[SessionCall]) -> tuple[Action, str] | str:
-    if not all(_shows_nothing_new(session, made) for made in reads):
+    places = [_shown_before(session, made) for made in reads]
+    if None in places:
         return ""
     step, cut, paths = reads[0].step, reads[0].cut, {made.attempt.effect.target for made in reads}
     following = session.steps[step + 1] if step + 1 < len(session.steps) else []
     if not following or session.user_texts(cut + 1, following[0].cut):
         return NO_EDIT
+    if any(_changed_since(session, made, place or 0) for made, place in zip(reads, places, strict=True)):
+        return CHANGED
     for made in following:
         edit = read_text_edit(made.attempt)
         if edit is None or edit.path not in paths or not made.succeeded:
@@ -46,12 +54,22 @@ def _find_edit(session: SessionCalls, reads: list[SessionCall]) -> tuple[Action,
     return following[0].state.student_action, _EVIDENCE
 
 
-def _shows_nothing_new(session: SessionCalls, made: SessionCall) -> bool:
-    """Return whether a read succeeded, and one earlier message holds all that it showed."""
+def _shown_before(session: SessionCalls, made: SessionCall) -> int | None:
+    """Return the last earlier message that holds all that a read showed; None if it failed or none does."""
     if not made.succeeded or made.attempt.effect.operation != Operation.READ:
-        return False
+        return None
     text = _LINE_NUMBER.sub("", made.result.content.partition("<system-reminder>")[0]).strip("\n")
-    return text.count("\n") >= LEAST_LINES - 1 and session.shown.holds(text, made.cut)
+    return session.shown.last_place(text, made.cut) if text.count("\n") >= LEAST_LINES - 1 else None
+
+
+def _changed_since(session: SessionCalls, read: SessionCall, place: int) -> bool:
+    """Return whether a call behind a message wrote the file that is read."""
+    before = (made for calls in session.steps[: read.step] for made in calls)
+    return any(
+        made.cut > place and made.succeeded and made.attempt.effect.operation in WRITES
+        for made in before
+        if made.attempt.effect.target == read.attempt.effect.target
+    )
 
 
 def _may_edit(session: SessionCalls, step: int, path: str) -> bool:

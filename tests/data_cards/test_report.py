@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import io
 import json
 import random
 import re
@@ -13,7 +14,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
+from tracemill.cli.report_output import print_figures
 from tracemill.data_cards.card.audit_card import put_on_card
 from tracemill.data_cards.model.audit_sample import (
     draw_audit_sample,
@@ -368,9 +371,38 @@ def test_a_release_without_teachers_and_without_its_run_has_a_report(tmp_path: P
     spec = SPEC.model_copy(update=bare)
     path = released(tmp_path, [alone], spec)
     page = (path / REPORT_PAGE).read_text()
-    assert "No teacher was asked, so nobody could agree." in page
-    assert "was not kept with this release" in page
+    assert "was not kept with this release" not in page
     assert read_figures(path) == build_figures(path, read_manifest(path), None)
+
+
+def test_a_report_has_no_section_on_what_nobody_was_asked_about(tmp_path: Path) -> None:
+    asked = (released(tmp_path / "asked", [kept(n) for n in range(4)]) / REPORT_PAGE).read_text()
+    alone = [
+        kept(n, label_source="hindsight", votes=(), families=(), n_teachers_agreeing=0) for n in range(2)
+    ]
+    run = RunFigures(run_id="r", asked=0, answered=0, questions=0, answers=0, pairs_made={"hindsight": 2})
+    bare = {"run": run, "cap_usd": None, "spend_usd": 0.0}
+    path = released(tmp_path / "alone", alone, SPEC.model_copy(update=bare))
+    page = (path / REPORT_PAGE).read_text()
+    for name in ("agreement", "teachers", "money", "traces"):
+        assert f'<section id="{name}"' in asked
+        assert f'href="#{name}"' in asked
+        assert f'id="{name}"' not in page
+        assert f'href="#{name}"' not in page
+    for name in ("pairs", "operations", "funnel", "losses"):
+        assert f'<section id="{name}"' in page
+    assert page.count("<section") == page.count("</section>") == page.count('<li><a href="#') == 4
+    assert "steps asked" not in page
+    assert "No teacher was asked: the pairs come from the sessions themselves." in page
+    assert "a kept pair" not in page
+    figures = read_figures(path)
+    assert figures is not None
+    assert [stage.name for stage in figures.funnel] == ["traces", "states", "pairs", "kept pairs"]
+    out = io.StringIO()
+    print_figures(Console(file=out, width=100), figures, None)
+    said = out.getvalue()
+    assert "cost" not in said
+    assert "teachers" not in said
 
 
 def test_the_report_is_written_again_from_the_release_alone(tmp_path: Path) -> None:

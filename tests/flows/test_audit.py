@@ -58,7 +58,10 @@ def test_an_audit_of_a_published_version_is_one_commit_and_the_tag_stays(
     hub.put(REPO, {"README.md": card(hub).replace("## Known limits", "By hand.\n\n## Known limits").encode()})
     before = repo.commits[repo.refs["main"]]
     said = judge(settings, "aa", capsys, seed=3)
-    assert f"run `tracemill release publish demo@{TAG} --hub {REPO}` to put it on the card there" in said
+    assert (
+        f"run `tracemill release publish --release demo@{TAG} --hub {REPO}` to put it on the card there"
+        in said
+    )
     hub.log.clear()
     done = push(settings)
     assert repo.titles == [f"demo {TAG}", f"demo {TAG}: audit"]

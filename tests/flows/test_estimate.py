@@ -66,8 +66,11 @@ def test_an_estimate_needs_no_key_and_no_network_and_says_what_it_rests_on(works
     assert found.total.usd_cached == pytest.approx(sum(f.usd_cached for f in found.teachers))
     assert (found.total.calls, found.cap_usd) == (sum(f.calls for f in found.teachers), 5.0)
     text = "\n".join(f"{name} {figures}" for name, figures in estimate_rows(found))
-    for said in ("the table of 2026-11-21", "assumed", "cheapest teacher first", "$5.00 covers all calls"):
+    for said in ("the table of 2026-11-21", "assumed", "of the steps ask", "$5.00 covers every call"):
         assert said in text
+    assert (
+        text.count("the table of 2026-11-21") == text.count("bytes/token") == 1
+    )  # said once for all of them
     assert not Workspace.open(workspace, create=False).ledger_path.exists()
 
 
@@ -76,15 +79,37 @@ def test_a_cap_below_the_cost_says_what_it_buys(workspace: Path) -> None:
     within = found.by_share[2]
     little = replace(found, cap_usd=within.usd + 1e-9)
     told = dict(estimate_rows(little))["cap"].splitlines()
-    assert told[0].endswith(
-        "does not cover all calls with prompt caching: a run stops there and keeps what it bought"
-    )
+    assert told[0].endswith("does not cover it: a run stops there and keeps what it bought")
     assert told[1] == (
         f"gate.share = {within.share:g} costs ${within.usd:.4f} and goes where a pair is likeliest: "
         f"about {within.pairs:,.0f} steps with a pair"
     )
     least = min(each.usd for each in found.by_share)
     assert "gate.share" not in dict(estimate_rows(replace(found, cap_usd=least / 2)))["cap"]
+
+
+def test_an_estimate_has_one_total_and_says_nothing_twice(workspace: Path) -> None:
+    found = estimate_cost(settings_of(workspace))
+    rows, total = dict(estimate_rows(found)), found.total
+    assert list(rows)[:2] == ["expected cost", "cap"]
+    assert rows["expected cost"].splitlines() == [
+        f"${total.usd_early:.4f} for {total.calls_early:,} calls at {total.states:,} steps, about 2 min",
+        f"${total.usd_uncached:.4f} if nothing is cached and every teacher is asked at every step",
+    ]
+    assert total.calls_early == sum(f.calls_early for f in found.teachers) < total.calls
+    assert sum(f.usd_early for f in found.teachers) == pytest.approx(total.usd_early)
+    assert found.by_share[-1].usd == pytest.approx(total.usd_early)  # the whole cost is one figure
+    stopped = [f.teacher for f, share in zip(found.teachers, found.shares, strict=True) if share < 1]
+    assert [line for line in rows["early stopping"].splitlines() if "%" in line] == [
+        f"{found.shares[-1]:>7.0%}  of the steps ask {stopped[0]}: the others decide the rest"
+    ]
+    within = dict(estimate_rows(replace(found, cap_usd=total.usd_early * 1.01)))["cap"]
+    assert within.startswith(f"${total.usd_early * 1.01:.2f} covers it\n")
+    every = estimate_cost(settings_of(workspace, replay={"stop": "off"}))
+    assert "early stopping" not in dict(estimate_rows(every))
+    assert every.total.calls_early == every.total.calls == total.calls
+    lines = sum(text.count("\n") + 1 for text in rows.values())
+    assert lines <= 23
 
 
 def test_an_estimate_says_what_shares_of_the_full_cost_give(workspace: Path) -> None:

@@ -85,9 +85,8 @@ def test_a_trace_is_gone_from_everywhere_and_its_money_stays(console: Run, home:
     assert gone | {"decisions": 2 * gone["decisions"]} == record["rows"]
     assert _booked(work) == booked
     assert len(record["releases"]) == 1
-    retract = (
-        f"`tracemill release retract demo@{version.name} --yes` deletes its files, tag and history there."
-    )
+    told = f"`tracemill release retract --release demo@{version.name} --yes`"
+    retract = f"{told} deletes its files, tag and history there."
     assert [line for line in record["remains"] if "retract" in line] == [
         f"demo@{version.name} is published at maker/pairs: {retract} "
         "Mirrors, caches and downloads keep their copies."

@@ -579,7 +579,7 @@ def test_the_commands_say_what_they_did(
     assert command("release", "publish")[:2] == (2, "")
     code, told, _ = command("release", "publish", "--hub", REPO)
     assert (code, f"pushed version {TAG}" in told) == (0, True)
-    _, again, _ = command("release", "publish", TAG, "--hub", REPO, "--json")
+    _, again, _ = command("release", "publish", "--release", TAG, "--hub", REPO, "--json")
     assert json.loads(again)["created"] is False
     _, listed, _ = command("release", "list", "--hub", REPO)
     assert f"demo@{TAG}" in listed

@@ -86,11 +86,11 @@ def test_show_says_the_same_on_a_terminal(work: Path, console: Run) -> None:
 def test_a_report_is_written_again_and_a_wrong_name_is_one_line(work: Path, console: Run) -> None:
     path, manifest = release_of(work)
     (path / "report.html").unlink()
-    done = console("release", "report", f"demo@{manifest.version}", "--workspace", work)
+    done = console("release", "report", "--release", f"demo@{manifest.version}", "--workspace", work)
     assert done.stdout == f"{path / 'report.html'}\n"
     assert (path / "report.html").stat().st_size > 50_000
-    assert console("release", "report", path, "--workspace", work, "--json").returncode == 0
-    wrong = console("release", "report", "demo@2020.01.01", "--workspace", work)
+    assert console("release", "report", "--release", path, "--workspace", work, "--json").returncode == 0
+    wrong = console("release", "report", "--release", "demo@2020.01.01", "--workspace", work)
     assert wrong.returncode == 2
     assert wrong.stderr.count("\n") == 1
     assert f"one such as {manifest.version}" in wrong.stderr

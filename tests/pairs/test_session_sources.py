@@ -238,6 +238,7 @@ def test_a_repeated_read_stands_against_the_edit_that_followed() -> None:
         ([READ, bad("Edit", "changed", **edit(TWO)), READ, yes(TWO)], "NOT_POSSIBLE"),
         ([READ, READ, yes("x = 1", "x = 0")], "NOT_POSSIBLE"),
         ([READ, READ, yes(TWO), yes(OLD, TWO)], "REWRITTEN"),
+        ([READ, yes("x = 1", "x = 0"), READ, yes(TWO)], "CHANGED"),
     ],
     ids=[
         "more text",
@@ -249,6 +250,7 @@ def test_a_repeated_read_stands_against_the_edit_that_followed() -> None:
         "refused",
         "unseen",
         "undone",
+        "changed",
     ],
 )
 def test_what_else_is_no_repeated_read(steps: list[Turn | Message], reason: str) -> None:
@@ -256,9 +258,26 @@ def test_what_else_is_no_repeated_read(steps: list[Turn | Message], reason: str)
     assert repeated_read_pairs(session(*steps)) == ([], wanted)
 
 
+def test_a_session_gives_one_pair_of_a_repeated_read() -> None:
+    there = ok("Read", FILE, file_path=OTHER)
+    steps = [READ, there, READ, yes(TWO), there, yes(TWO, path=OTHER)]
+    pairs, reasons = repeated_read_pairs(session(*steps))
+    assert [pair.step_id for pair in pairs] == ["t:0:2"]
+    assert reasons == {repeated_reads.ONE_A_SESSION: 1}
+    assert [p.step_id for p in repeated_read_pairs(session(there, *steps[4:]))[0]] == ["t:0:1"]
+
+
+def test_what_a_write_itself_shows_is_no_change_behind_it() -> None:
+    written = ok("Write", "written", file_path=MAIN, content="def total():\n    return sum()\n\nTOTAL = 1\n")
+    shown = "     1\u2192def total():\n     2\u2192    return sum()\n     3\u2192"
+    again = ok("Read", shown + "\n     4\u2192TOTAL = 1", file_path=MAIN)
+    pairs, _ = repeated_read_pairs(session(written, again, yes("TOTAL = 2", "TOTAL = 1")))
+    assert [pair.step_id for pair in pairs] == ["t:0:1"]
+
+
 if REAL:
 
-    def test_real_sessions_give_three_times_as_many_deciding_sides() -> None:
+    def test_real_sessions_give_twice_as_many_deciding_sides() -> None:
         folders = [path for path in Path(REAL).iterdir() if path.is_dir()]
         traces = {
             trace.trace_id: trace for source in discover(folders) for trace in ingest_source(source)[0]
@@ -275,5 +294,5 @@ if REAL:
             "hindsight_pairs": 11,
             "user_pairs": 4,
             "revised_edit_pairs": 5,
-            "repeated_read_pairs": 22,
+            "repeated_read_pairs": 10,
         }

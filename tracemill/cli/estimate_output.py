@@ -5,23 +5,23 @@ from tracemill.teachers.planning.measured_usage import BYTES_A_TOKEN
 
 
 def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
-    """Return the figures by teacher, cheapest first, the totals and the assumptions, as (name, figures)."""
-    rows = [(figures.teacher, _lines(figures)) for figures in found.teachers]
-    rows.append(("all teachers", _lines(found.total)))
+    """Return the total, the figures by teacher, cheapest first, and the assumptions, as (name, figures)."""
+    rows = [("expected cost", _total(found)), ("cap", _cap(found))]
+    rows += [(figures.teacher, _lines(figures)) for figures in found.teachers]
     if found.decided_later:
         rows.append(("decided later", estimate_later_text(found.decided_later)))
     if found.no_room:
         steps = f"about {found.no_room:,} steps whose pairs the caps of [pairs] would drop"
         rows.append(("skipped", steps))
-    rows.append(("cap", _cap(found)))
-    rows.append(("prices", "\n".join(f"{f.teacher}: {f.price_from}" for f in found.teachers)))
-    rows.append(("tokens and time", "\n".join(_measured(f) for f in found.teachers)))
-    rows.append(("caching", _CACHING))
-    rows.append(("early stopping", _early(found)))
     if found.judge:
         rows.append(("judge", found.judge))
     if found.hints:
         rows.append(("hints", found.hints))
+    rows.append(("prices", _by_teacher({f.teacher: f.price_from for f in found.teachers})))
+    rows.append(("tokens and time", _by_teacher({f.teacher: _measured(f) for f in found.teachers})))
+    rows.append(("prompt caching", _CACHING))
+    if any(share < 1 for share in found.shares):
+        rows.append(("early stopping", _early(found)))
     if found.by_share:
         rows.append(("gate.share", _by_share(found)))
     return rows
@@ -32,26 +32,42 @@ def estimate_later_text(steps: int) -> str:
     return f"{steps:,} steps: a replay selects them by earlier answers, this estimate by what is known now"
 
 
-_CACHING = (
-    "assumed: each step of a context hits the prompt cache of the step before\n"
-    "first steps, and all without caching, pay the full input price"
-)
+_CACHING = "assumed: a step finds in the prompt cache what the step before it sent"
+
+
+def _total(found: Estimate) -> str:
+    """Return what a run is expected to cost, and what it costs where no assumption holds."""
+    total = found.total
+    lines = [
+        f"${total.usd_early:.4f} for {_calls(total)} at {total.states:,} steps, about {_time(total.wall_s)}",
+        f"${total.usd_uncached:.4f} if nothing is cached and every teacher is asked at every step",
+    ]
+    return "\n".join(lines if total.usd_uncached > total.usd_early else lines[:1])
+
+
+def _calls(f: CostFigures) -> str:
+    done = f" and {f.bought:,} cached answers" if f.bought else ""
+    return f"{f.calls_early:,} calls{done}"
 
 
 def _lines(f: CostFigures) -> str:
-    done = f" ({f.bought:,} cached)" if f.bought else ""
-    lines = [
-        f"{f.states:,} steps, {f.calls:,} calls{done}",
-        f"{f.prompt_tokens:,} tokens in, {f.answer_tokens:,} out",
-        f"${f.usd_uncached:.4f} without prompt caching",
-        f"${f.usd_cached:.4f} with prompt caching",
-        f"${f.usd_early:.4f} with prompt caching and early stopping",
-        f"about {_time(f.wall_s)}",
-    ]
+    lines = [f"${f.usd_early:.4f} for {_calls(f)} at {f.states:,} steps"]
+    if f.usd_uncached > f.usd_early:
+        lines[0] += f", ${f.usd_uncached:.4f} at most"
+    if f.calls:
+        tokens_in, out = (round(n / f.calls) for n in (f.prompt_tokens, f.answer_tokens))
+        lines.append(f"{tokens_in:,} tokens in and {out:,} out a call on average")
     if f.too_long:
         some = f"{f.too_long:,} more prompts are" if f.calls else f"all {f.too_long:,} prompts are"
         lines.append(f"{some} longer than the model's context and not sent")
     return "\n".join(lines)
+
+
+def _by_teacher(texts: dict[str, str]) -> str:
+    """Return the texts with the names of their teachers; one text of all of them without."""
+    if len({*texts.values()}) == 1:
+        return next(iter(texts.values()))
+    return "\n".join(f"{name}: {text}" for name, text in texts.items())
 
 
 def _time(seconds: float) -> str:
@@ -61,14 +77,14 @@ def _time(seconds: float) -> str:
 
 
 def _cap(found: Estimate) -> str:
-    worst = f"most expensive call: ${found.total.usd_worst:.4f}"
-    if found.cap_usd is None:
-        return f"none set\n{worst}"
-    enough = "covers" if found.total.usd_cached <= found.cap_usd else "does not cover"
-    said = f"${found.cap_usd:.2f} {enough} all calls with prompt caching"
-    if found.total.usd_cached > found.cap_usd:
-        said += f": a run stops there and keeps what it bought{_within(found, found.cap_usd)}"
-    return f"{said}\n{worst}"
+    worst = f"the most expensive call reserves ${found.total.usd_worst:.4f}"
+    cap, total = found.cap_usd, found.total
+    if cap is None:
+        return f"none set: give --max-usd\n{worst}"
+    if total.usd_early <= cap:
+        return f"${cap:.2f} covers {'every call' if total.usd_uncached <= cap else 'it'}\n{worst}"
+    stops = "does not cover it: a run stops there and keeps what it bought"
+    return f"${cap:.2f} {stops}{_within(found, cap)}\n{worst}"
 
 
 def _within(found: Estimate, cap_usd: float) -> str:
@@ -86,7 +102,7 @@ def _measured(f: CostFigures) -> str:
     ratio = "assumed" if m.bytes_a_token == BYTES_A_TOKEN else "measured"
     source = f"measured on {m.replies:,} replies in this workspace" if m.replies else "assumed"
     return (
-        f"{f.teacher}: {m.bytes_a_token:.2f} bytes/token ({ratio}), {m.answer_tokens:.0f} tokens/answer,"
+        f"{m.bytes_a_token:.2f} bytes/token ({ratio}), {m.answer_tokens:.0f} tokens/answer,"
         f" {m.latency_s:.1f} s/call ({source})"
     )
 
@@ -99,7 +115,7 @@ def _by_share(found: Estimate) -> str:
     learned = f" and {found.learned_steps:,} votes of this workspace" if found.learned_steps else ""
     return "\n".join(
         [
-            "share of the full cost, early stopping in it, and the steps with a pair that it finds",
+            "the setting `share` of [gate] asks at fewer steps: what a share of the cost finds",
             *lines,
             f"estimated by the gate, whose weights rest on public tables{learned}",
             *([] if learned else ["before the first votes the shares say more than the counts"]),
@@ -108,8 +124,10 @@ def _by_share(found: Estimate) -> str:
 
 
 def _early(found: Estimate) -> str:
-    shares = "\n".join(
-        f"{share:>7.0%}  of the steps ask teacher {at}" for at, share in enumerate(found.shares, start=1)
-    )
-    assumed = "assumed: teachers agree as five recorded agents did at the same steps"
-    return f"cheapest teacher first\n{shares}\n{assumed}"
+    """Return at which share of the steps each teacher is asked that is not asked at all of them."""
+    lines = [
+        f"{share:>7.0%}  of the steps ask {figures.teacher}: the others decide the rest"
+        for figures, share in zip(found.teachers, found.shares, strict=True)
+        if share < 1
+    ]
+    return "\n".join([*lines, "assumed: teachers agree as five recorded agents did at the same steps"])

@@ -124,7 +124,12 @@ AllowFinding = Annotated[
 ]
 Release = Annotated[
     str | None,
-    typer.Argument(help="NAME[@VERSION], VERSION or a folder.", show_default="the newest"),
+    typer.Option(
+        "--release",
+        metavar="RELEASE",
+        help="NAME[@VERSION], VERSION or a folder.",
+        show_default="the newest",
+    ),
 ]
 HubDataset = Annotated[str | None, typer.Option("--hub", metavar="OWNER/NAME", help="Dataset on the Hub.")]
 PrivacyConfig = Annotated[

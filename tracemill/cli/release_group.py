@@ -8,7 +8,6 @@ import typer
 from tracemill.cli.options import (
     AllowFinding,
     ConfigArgument,
-    ConfigOption,
     DeleteYes,
     HubDataset,
     Json,
@@ -63,6 +62,7 @@ def diff(before: Version, after: Version, workspace: WorkspaceOption = None, jso
 
 @release_app.command()
 def publish(
+    config: ConfigArgument = None,
     release: Release = None,
     hub: HubDataset = None,
     public: Annotated[
@@ -72,7 +72,6 @@ def publish(
         bool, typer.Option("--accept-drift", help="Publish although figures moved beyond [release.drift].")
     ] = False,
     allow_finding: AllowFinding = None,
-    config: ConfigOption = None,
     workspace: WorkspaceOption = None,
     json: Json = False,
 ) -> None:
@@ -122,10 +121,12 @@ def audit(
 
 @release_app.command()
 def retract(
-    release: Annotated[str, typer.Argument(help="NAME@VERSION or VERSION.")],
+    release: Annotated[
+        str, typer.Option("--release", metavar="RELEASE", help="NAME@VERSION or VERSION.", show_default=False)
+    ],
+    config: ConfigArgument = None,
     hub: HubDataset = None,
     yes: DeleteYes = False,
-    config: ConfigOption = None,
     workspace: WorkspaceOption = None,
     json: Json = False,
 ) -> None:

@@ -50,7 +50,8 @@ def print_figures(console: Console, figures: ReportFigures, precision: Precision
         _table(console, "labelled actions", ("", ">", ">", ""), labels)
     for said in figures.labels.warnings:
         console.print(Text(printable(said)))
-    _table(console, "cost", ("", ">", ""), _money(figures, drawn.uncut_usd))
+    if drawn.spend or (figures.run and figures.run.teachers):
+        _table(console, "cost", ("", ">", ""), _money(figures, drawn.uncut_usd))
     if figures.agreement.teachers:
         _matrix(console, "agreement of teachers and agent", drawn.teachers)
         _matrix(console, "agreement of families", drawn.families)
