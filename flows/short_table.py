@@ -17,6 +17,8 @@ from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 
 MOST_LINES = 25
 """Lines of the table, its title among them, where nothing went wrong."""
+FEWEST_HELD_OUT = 20
+"""Rows of the split `validation` from which on a difference between two models can show."""
 _MOST_REASONS = 4
 _KINDS = {
     "teachers": "teachers preferred another action",
@@ -37,6 +39,7 @@ _WHERE_NEEDED = (
     "stale answers",
     "stopped",
 )
+_ON_WARNINGS = "add a teacher of another model family, or raise `threshold` in [agreement]"
 _DISPUTED = {"too_few_votes", "one_family"}
 
 
@@ -48,6 +51,8 @@ def short_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
     needed = {name: full.get(name, "") for name in _WHERE_NEEDED}
     if needed["failed calls"] == "none":
         needed["failed calls"] = ""
+    if needed["label warnings"]:
+        needed["label warnings"] += f"\n{_ON_WARNINGS}"
     rows = [
         *(_made(summary, release) if release else ()),
         *((name, full.get(name, "")) for name in ("hub", "training", "decision")),
@@ -56,6 +61,7 @@ def short_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
         ("asked", _asked(summary, record["teachers"])),
         ("cost", full["spent / cap"].replace(" / ", " of at most ", 1) if record["teachers"] else "nothing"),
         ("no pair", _no_pair(summary)),
+        ("validation", _few_held_out(release) if release else ""),
         ("dropped", count_lines(release.dropped, _MOST_REASONS) if release else ""),
         ("terms", _terms(release) if release else ""),
         ("redacted", _first_lines(full["redacted"])),
@@ -119,6 +125,15 @@ def _made(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str]]:
         either, _ = count_deciding(release.kept)
         rows.append(("deciding pairs", f"{either:,} of them: a side edits, runs tests or finishes"))
     return rows
+
+
+def _few_held_out(release: ReleaseOutcome) -> str:
+    """Return what to do where the held-out split is too small to measure a model on; "" where it is not."""
+    count = release.splits.get("validation", 0)
+    if not 0 < count < FEWEST_HELD_OUT:
+        return ""
+    rows = "row is" if count == 1 else "rows are"
+    return f"{count} {rows} too few to measure on: read more sessions, or raise `validation` in [release]"
 
 
 def _read(summary: Summary) -> str:

@@ -38,18 +38,21 @@ TEACHERS = LabelSource(
 )
 HINDSIGHT = LabelSource(
     "hindsight",
-    means="the action failed, and a later one of the same session fixed it",
+    title="self-repair",
+    means="a self-repair: the action failed, and a later one of the same session fixed it",
     better="This fixed it later:",
     pairs_of_trace=_hindsight_pairs,
 )
 USER = LabelSource(
     "user",
+    title="user's correction",
     means="the user rejected the edit, and accepted another one of the same place later in the session",
     better="The user accepted this instead:",
     pairs_of_trace=_user_pairs,
 )
 REVISED_EDIT = LabelSource(
     "revised_edit",
+    title="revised edit",
     means="a check (tests, linter, compiler) failed after the edit, and succeeded once the agent had revised "
     "it; the chosen side is the edit with the revisions",
     better="With this the check succeeds:",
@@ -57,6 +60,7 @@ REVISED_EDIT = LabelSource(
 )
 REPEATED_READ = LabelSource(
     "repeated_read",
+    title="repeated read",
     means="all that was read had been shown before, and the next action edited the file",
     better="All of that was shown already; do this:",
     pairs_of_trace=_repeated_read_pairs,

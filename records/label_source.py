@@ -25,8 +25,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 class LabelSource:
     """One source of labels, as the registry holds it.
 
-    `name` is the value of the column `label_source`, `means` the card's description of its pairs. `better`
-    stands before the chosen action where a hint is shown to a model; `{n}` in it is the number of teachers
+    `name` is the value of the column `label_source`, `title` what texts call its pairs (by default `name`),
+    `means` the card's description of them. `better` stands before the chosen action where a hint is shown to
+    a model; `{n}` in it is the number of teachers
     that agree. `pairs_of_trace` makes the pairs of one trace, at most one a step; it is None where they are
     made of votes or across traces. Raise `version` when the same trace gives other pairs, so that they are
     made again. Import large modules inside of `pairs_of_trace`.
@@ -34,6 +35,7 @@ class LabelSource:
 
     name: str
     means: str = ""
+    title: str = ""
     better: str = "This is the better action here:"
     pairs_of_trace: PairsOfTrace | None = None
     version: int = 1
@@ -104,6 +106,11 @@ def source_in_words(name: str) -> LabelSource:
         return LABEL_SOURCES.get(name)
     except ConfigError:
         return LabelSource(name)
+
+
+def source_title(name: str) -> str:
+    """Return what texts call the pairs of a label source."""
+    return source_in_words(name).title or name
 
 
 def sources_of_traces() -> tuple[LabelSource, ...]:

@@ -25,6 +25,7 @@ from tracemill.data_cards.report.number_format import (
     format_usd,
 )
 from tracemill.records.errors import ReleaseError
+from tracemill.records.label_source import source_title
 from tracemill.records.packed_json import PACKED_JSON_TYPE
 from tracemill.records.storage.atomic_files import write_atomically
 
@@ -73,6 +74,7 @@ def render_page(figures: ReportFigures, examples: ExampleRows, precision: Precis
         short=format_short_number,
         soft=report_name_markup,
         ticks=report_code_markup,
+        titled=source_title,
     )
     script = (_HERE / "report.js").read_text(encoding="utf-8")
     try:

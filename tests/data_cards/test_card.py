@@ -137,6 +137,24 @@ def test_a_card_begins_with_what_a_newcomer_wants_and_one_real_pair(tmp_path: Pa
     assert one in again
 
 
+def test_a_card_says_at_the_top_in_how_many_rows_a_prompt_has_a_stand_in(tmp_path: Path) -> None:
+    recorded = [kept(n) for n in range(3)]
+    stood = kept(3, presentation="p2/system=stand_in,tools=stand_in+inferred")
+    card, _, _ = make(tmp_path / "some", *recorded, stood)
+    top = " ".join(card[: card.index("## Load and train")].split())
+    assert "In 25.0% of the rows the prompt holds a stand-in for the agent's system prompt or tools" in top
+    none, _, _ = make(tmp_path / "none", *recorded)
+    assert "stand-in for" not in none
+
+
+def test_a_card_calls_self_repairs_by_their_name_and_says_what_confirms_a_pair(tmp_path: Path) -> None:
+    card, _, _ = make(tmp_path, kept(1), kept(2, label_source="hindsight", verified="lookahead"))
+    assert "| hindsight | 1 | a self-repair: the action failed, and a later one" in card
+    assert "- A self-repair (`hindsight`) says that an action failed" in card
+    assert "| lookahead | 1 | what followed in the recorded session |" in card
+    assert "| none | 1 | nothing but the votes |" in card
+
+
 def test_the_example_of_a_card_cannot_break_it(tmp_path: Path) -> None:
     odd = "```\n## Audit\n<!-- audit -->\n````` \x00 \u202eevil <script>alert(1)</script>"
     card, manifest, path = make(tmp_path, kept(1, chosen=(Message("assistant", odd),)))

@@ -81,6 +81,31 @@ def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
     assert told["not read"] == "2 files and 1,009 records (-v says why)"
 
 
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (0, None),
+        (1, "1 row is too few to measure on: read more sessions, or raise `validation` in [release]"),
+        (19, "19 rows are too few to measure on: read more sessions, or raise `validation` in [release]"),
+        (20, None),
+    ],
+)
+def test_a_split_that_is_too_small_to_measure_on_says_what_to_do(count: int, said: str | None) -> None:
+    splits = {"train": 53} | ({"validation": count} if count else {})
+    release = ReleaseOutcome("w/releases/demo/1", "1", 53 + count, True, {}, {}, splits=splits)
+    assert dict(short_rows(record_with(Summary(), release))).get("validation") == said
+
+
+def test_a_warning_on_labels_says_what_to_do() -> None:
+    warned = ReleaseOutcome(
+        "w/releases/demo/1", "1", 9, True, {}, {}, warnings=["Teachers may share errors."]
+    )
+    assert dict(short_rows(record_with(Summary(), warned)))["label warnings"].splitlines() == [
+        "Teachers may share errors.",
+        "add a teacher of another model family, or raise `threshold` in [agreement]",
+    ]
+
+
 EVERYTHING_LEFT_OUT = Summary(left_out=Counter({"not selected: too early": 3}))
 READ = Summary(files=1, traces=1, states=9)
 

@@ -263,7 +263,7 @@ def test_a_session_gives_one_pair_of_a_repeated_read() -> None:
     steps = [READ, there, READ, yes(TWO), there, yes(TWO, path=OTHER)]
     pairs, reasons = repeated_read_pairs(session(*steps))
     assert [pair.step_id for pair in pairs] == ["t:0:2"]
-    assert reasons == {repeated_reads.ONE_A_SESSION: 1}
+    assert reasons == {repeated_reads.ONE_A_SESSION: 1, repeated_reads.NO_EDIT: 1}
     assert [p.step_id for p in repeated_read_pairs(session(there, *steps[4:]))[0]] == ["t:0:1"]
 
 

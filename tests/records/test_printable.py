@@ -114,7 +114,7 @@ def test_a_shown_pair_keeps_to_its_panel(tmp_path: Path, capsys: pytest.CaptureF
     work.write("pairs", pairs_to_table([pair]), ["claude_code-1"], "claude_code", "2026-11-21")
     show_workspace(work.root, 1, None, 0, False)
     said = _clean(capsys.readouterr().out)
-    assert "hindsight: alpha\\x1b[2K\\r\\n\\u202eevil" in said
+    assert "self-repair: alpha\\x1b[2K\\r\\n\\u202eevil" in said
     assert "first" in said
     assert "[red]:bomb:[/nope]" in said.replace("\n", "").replace("│", "").replace("  ", "")
 

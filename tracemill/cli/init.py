@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from tracemill.cli.options import AcceptTerms, ClaudeCode, Codex, HubDataset, Ma
 from tracemill.records.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tracemill.flows.config.starter_config import SourceKey
+    from tracemill.flows.config.starter_config import SourceKey, StarterAnswers
 
 _AGENTS: "dict[str, SourceKey]" = {
     "claude-code": "claude_code",
@@ -22,6 +23,7 @@ _AGENTS: "dict[str, SourceKey]" = {
     "any": "paths",
 }
 _PRESETS = ("none", "open", "frontier", "simulated")
+_WORKSPACE = "tracemill-workspace"
 _CAP_USD = 10.0
 """Cap that is proposed."""
 _MOST_USD = 1_000_000
@@ -47,9 +49,7 @@ def init(
     hub: HubDataset = None,
     workspace: Annotated[
         str | None,
-        typer.Option(
-            "--workspace", "-w", metavar="DIR", help="Workspace folder.", show_default="tracemill-workspace"
-        ),
+        typer.Option("--workspace", "-w", metavar="DIR", help="Workspace folder.", show_default=_WORKSPACE),
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Ask nothing: defaults for what is not given.")
@@ -82,29 +82,42 @@ def init(
     sources: dict[SourceKey, list[str]] = {
         key: [str(each) for each in given[key] or ()] for key in _AGENTS.values() if given[key]
     }
-    sources = sources or (_ask_sources() if asks else _usual_sources())
-    preset = preset or (_ask_one_of("Teachers", _PRESETS) if asks else "none")
+    answers = StarterAnswers(
+        sources=sources,
+        preset=preset or "",
+        max_usd=max_usd,
+        accept_terms=accept_terms,
+        hub=hub,
+        workspace=workspace or "",
+    )
+    answers = _answer_rest(answers, asks)
+    text = starter_config(answers, config.parent)
+    written = write_starter_config(text, config)
+    typer.echo(f"wrote {config}, and {written.name} for editors")
+    _say_next(config, answers)
+
+
+def _answer_rest(given: "StarterAnswers", asks: bool) -> "StarterAnswers":
+    """Return the answers with those that no option gave: asked for if `asks`, else the defaults."""
+    sources = given.sources or (_ask_sources() if asks else _usual_sources())
+    preset = given.preset or (_ask_one_of("Teachers", _PRESETS) if asks else "none")
+    max_usd, hub, workspace = given.max_usd, given.hub, given.workspace
     if asks and max_usd is None and preset != "none":
         max_usd = typer.prompt("Hard cap in USD", _CAP_USD, err=True, value_proc=_as_usd)
     if asks and hub is None:
         question = "Dataset of the Hub for releases (OWNER/NAME or none)"
         hub = typer.prompt(question, "none", err=True, value_proc=_as_dataset)
-    if asks and workspace is None:
-        workspace = typer.prompt("Workspace", "tracemill-workspace", err=True)
-    answers = StarterAnswers(
-        sources=sources,
-        preset=preset,
-        max_usd=max_usd,
-        accept_terms=accept_terms,
-        hub=None if hub == "none" else hub,
-        workspace=workspace or "tracemill-workspace",
-    )
-    text = starter_config(answers, config.parent)
-    written = write_starter_config(text, config)
-    typer.echo(f"wrote {config}, and {written.name} for editors")
-    if preset == "frontier" and not accept_terms:
+    if not workspace:
+        workspace = typer.prompt("Workspace", _WORKSPACE, err=True) if asks else _WORKSPACE
+    hub = None if hub == "none" else hub
+    return replace(given, sources=sources, preset=preset, max_usd=max_usd, hub=hub, workspace=workspace)
+
+
+def _say_next(config: Path, answers: "StarterAnswers") -> None:
+    """Print what is to be done before a run, and the command that runs it."""
+    if answers.preset == "frontier" and not answers.accept_terms:
         typer.echo("terms of these teachers restrict training: a run needs accept_terms = true")
-    if preset in ("open", "frontier"):
+    if answers.preset in ("open", "frontier"):
         typer.echo("next: export OPENROUTER_API_KEY=...")
     typer.echo(f"next: {program_name()} doctor {config}")
     typer.echo(f"then: {program_name()} run {config}")

@@ -7,6 +7,7 @@ from textwrap import shorten
 from rich.panel import Panel
 from rich.text import Text
 
+from tracemill.records.label_source import source_title
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.pair import DPOPair
 from tracemill.records.printable import printable, printable_lines
@@ -23,7 +24,7 @@ _MARKS = {"old_string": "-", "old_str": "-", "new_string": "+", "new_str": "+"}
 def pair_panel(pair: DPOPair, state: Sequence[Message]) -> Panel:
     """Return a panel of a pair with the votes on it; `state` are the messages that its step had before it."""
     text = Text()
-    text.append(f"{pair.label_source}: {printable(pair.evidence)}\n", style="italic")
+    text.append(f"{source_title(pair.label_source)}: {printable(pair.evidence)}\n", style="italic")
     for name, message in _state_lines(state):
         text.append(f"{name:<9} {printable(message)}\n", style="dim")
     sides = [list(_side_lines(turn)) for turn in (pair.chosen, pair.rejected)]

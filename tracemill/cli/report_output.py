@@ -17,6 +17,7 @@ from tracemill.data_cards.report.number_format import (
     format_short_number,
     format_usd,
 )
+from tracemill.records.label_source import source_title
 from tracemill.records.printable import printable
 
 _BAR = 32
@@ -30,7 +31,7 @@ def print_figures(console: Console, figures: ReportFigures, precision: Precision
     if precision is not None:
         console.print(Text(f"audit: {precision.sentence()}"))
     stages = [
-        (stage.name, format_number(stage.count), _bar(bar), f"{_parts(stage.parts)} {stage.note}".strip())
+        (stage.name, format_number(stage.count), _bar(bar), f"{_kinds(stage.parts)} {stage.note}".strip())
         for stage, bar in _widths(figures)
     ]
     _table(console, "from steps to pairs", ("", ">", "", ""), stages)
@@ -94,6 +95,10 @@ def _widths(figures: ReportFigures) -> Iterable[tuple[Any, float]]:
 
 def _parts(parts: dict[str, int]) -> str:
     return ", ".join(f"{name} {format_number(count)}" for name, count in parts.items())
+
+
+def _kinds(parts: dict[str, int]) -> str:
+    return _parts({source_title(name): count for name, count in parts.items()})
 
 
 def _bar(percent: float) -> str:
