@@ -211,7 +211,7 @@ def test_the_figures_of_the_card_are_those_of_the_manifest(tmp_path: Path) -> No
     assert (manifest.simulated, manifest.unverified_rows) == ("none", 8)
     assert manifest.losses == LOSSES
     for line in (
-        "| hindsight | 1 | the action failed",
+        "| hindsight | 1 | a self-repair: the action failed",
         "| teachers | 7 | several teacher models",
         "| qwen-a | `qwen/qwen-x` | qwen | 8 | 0 | 0 | allowed: Apache-2.0 weights |",
         "| zai-a | `z-ai/glm-x` | zai | 0 | 0 | 8 | not known |",

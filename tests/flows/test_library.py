@@ -16,6 +16,7 @@ from tracemill.flows.release.load_pairs import load_pairs
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.workspace_commands import label_workspace
 from tracemill.records.storage.workspace import Workspace
+from tracemill.records.version import __version__
 from tracemill.teachers.core.presets import PRESETS
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings
 from tracemill.teachers.openrouter_stub.server import running
@@ -212,3 +213,8 @@ def test_no_replies_and_no_teachers_are_errors_that_name_the_way_without() -> No
     assert tm.extract_dpo_pairs([], []) == []
     with pytest.raises(tm.TracemillError, match=r"no teachers are given.*tm\.extract_session_pairs"):
         tm.replay_trace_sync(states, teachers=[], max_total_usd=1.0)
+
+
+def test_the_command_line_starts_as_a_module_too() -> None:
+    done = subprocess.run([sys.executable, "-m", "tracemill", "--version"], capture_output=True, check=True)
+    assert done.stdout.decode() == f"tracemill {__version__}\n"

@@ -224,7 +224,7 @@ def status(
     nights: Annotated[int, typer.Option(metavar="N", min=0, help="Show the last N runs.")] = 7,
     json: Json = False,
 ) -> None:
-    """Show the last runs, the releases and the newest report, or with --pairs some pairs."""
+    """Show the last runs and the newest report, or some pairs."""
     from tracemill.cli.workspace_status import show_workspace
 
     show_workspace(workspace, pairs, source, nights, json)

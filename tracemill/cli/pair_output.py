@@ -66,12 +66,10 @@ def _call_lines(call: ToolCall) -> Iterator[str]:
         yield f"{call.name} {call.arguments}"
         return
     values = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
-    short = [
-        value if isinstance(given[name], str) else f"{name}={value}"
-        for name, value in values.items()
-        if name not in _MARKS and "\n" not in value
-    ]
-    yield " ".join([call.name, *short])
+    short = {name: value for name, value in values.items() if name not in _MARKS and "\n" not in value}
+    texts = [value for name, value in short.items() if isinstance(given[name], str)]
+    others = [f"{name}={value}" for name, value in short.items() if not isinstance(given[name], str)]
+    yield " ".join([call.name, *texts, *others])
     for name, value in values.items():
         if name in _MARKS or "\n" in value:
             mark = _MARKS.get(name, " ")

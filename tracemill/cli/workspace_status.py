@@ -74,7 +74,8 @@ def _print_pairs(console: Console, work: Workspace, pairs: list[DPOPair], count:
         step_id = StepId.parse(pair.step_id)
         trace = traces.get(step_id.trace_id)
         console.print(pair_panel(pair, () if trace is None else tuple(trace.state(step_id).messages)))
-    console.print(f"{len(shown):,} of the {len(pairs):,} pairs that were made" if pairs else "no pairs")
+    told = f"{len(shown):,} of the {len(pairs):,} pairs that were made"
+    console.print(told if pairs else "no pairs: `self-repairs not used` in `tracemill status` says why")
 
 
 def _print_runs(console: Console, work: Workspace, nights: int) -> None:
