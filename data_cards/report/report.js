@@ -3,6 +3,8 @@
 (async () => {
   const ROW = 54, OPEN = 3, FOLDED = 14, LCS_CELLS = 4e6, ALIKE = 0.35;
   const at = (id) => document.getElementById(id);
+  const TITLES = JSON.parse(at("by-source").dataset.titles); // what label sources are called
+  const titled = (source) => TITLES[source] || source;
   const number = (value) => value.toLocaleString("en");
 
   const make = (tag, classes, text) => {
@@ -376,7 +378,7 @@
     const head = make("header");
     const title = make("h3");
     title.append(make("span", "chose", pair.chose), " over ", make("span", "did", pair.did));
-    head.append(title, make("span", "tag", pair.source));
+    head.append(title, make("span", "tag", titled(pair.source)));
     if (pair.agreement !== "no votes") head.append(make("span", "tag", pair.agreement));
     if (pair.simulated) head.append(make("span", "tag", "simulated"));
     const nodes = [head];
@@ -414,7 +416,7 @@
       const counts = new Map();
       for (const row of rows) counts.set(row[key], (counts.get(row[key]) || 0) + 1);
       for (const [name, count] of [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))) {
-        field.append(new Option(`${name} (${number(count)})`, name));
+        field.append(new Option(`${key === "source" ? titled(name) : name} (${number(count)})`, name));
       }
     }
   };
@@ -440,7 +442,7 @@
       item.setAttribute("aria-setsize", found.length);
       const title = make("span", "ops");
       title.append(make("b", "", row.chose), ` over ${row.did}`);
-      item.append(title, make("small", "", `${row.agreement === "no votes" ? row.source : row.agreement} \u00b7 ${row.place}`));
+      item.append(title, make("small", "", `${row.agreement === "no votes" ? titled(row.source) : row.agreement} \u00b7 ${row.place}`));
       inner.append(item);
     }
     list.replaceChildren(inner);

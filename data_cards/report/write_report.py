@@ -83,6 +83,7 @@ def render_page(figures: ReportFigures, examples: ExampleRows, precision: Precis
             c=build_charts(figures),
             precision=precision,
             browsed=examples,
+            titles={name: source_title(name) for name in figures.funnel[-1].parts},
             packed=examples.packed,
             data_type=PACKED_JSON_TYPE,
             style=(_HERE / "report.css").read_text(encoding="utf-8"),

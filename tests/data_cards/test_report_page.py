@@ -178,6 +178,8 @@ def test_filters_count_and_combine(page: ChromiumPage) -> None:
     page.evaluate("document.getElementById('clear').click()")
     assert text(page, "#told") == ["30 pairs"]
     assert choose(page, "source", "hindsight") == "26 of 30 pairs"
+    shown = "document.getElementById('by-source').selectedOptions[0].text"
+    assert page.evaluate(shown) == "self-repair (26)"
     assert choose(page, "trace", "claude_code-1") == "13 of 30 pairs"
     page.evaluate("document.getElementById('clear').click()")
     assert find(page, "test_MEAN") == "1 of 30 pairs"
