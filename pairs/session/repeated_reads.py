@@ -3,7 +3,7 @@
 The edit replaces text that had been shown before the read and was the same still, in a file that the agent
 had read or written. So it could have been made at once. No later edit of the session rewrites it. A read
 after another edit of the file looks at what that made of it: it is no repeated one. All pairs of a session
-teach the one habit, so it gives one.
+teach the one habit, so it gives few.
 """
 
 import re
@@ -22,7 +22,9 @@ NO_EDIT = "no edit of the file followed"
 NOT_POSSIBLE = "the edit was not possible yet"
 REWRITTEN = "the edit was rewritten later"
 CHANGED = "the file was edited after it was shown"
-ONE_A_SESSION = "the session has its one pair of a repeated read"
+ENOUGH = "the session has enough pairs of repeated reads"
+MOST = 3
+"""Pairs of one session."""
 _LINE_NUMBER = re.compile(r"^[ \t]*\d+(?:\u2192|\t|: ?)", re.MULTILINE)
 _EVIDENCE = "all that was read had been shown before, and the next action edited the file"
 
@@ -30,7 +32,7 @@ _EVIDENCE = "all that was read had been shown before, and the next action edited
 def repeated_read_pairs(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
     """Return the pairs of repeated reads in step order, and counted reasons why there are no more."""
     pairs, reasons = pairs_of_steps(trace, "repeated_read", _find_edit)
-    return pairs[:1], reasons + Counter({ONE_A_SESSION: max(0, len(pairs) - 1)})
+    return pairs[:MOST], reasons + Counter({ENOUGH: max(0, len(pairs) - MOST)})
 
 
 def _find_edit(session: SessionCalls, reads: list[SessionCall]) -> tuple[Action, str] | str:

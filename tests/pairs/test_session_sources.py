@@ -258,13 +258,14 @@ def test_what_else_is_no_repeated_read(steps: list[Turn | Message], reason: str)
     assert repeated_read_pairs(session(*steps)) == ([], wanted)
 
 
-def test_a_session_gives_one_pair_of_a_repeated_read() -> None:
-    there = ok("Read", FILE, file_path=OTHER)
-    steps = [READ, there, READ, yes(TWO), there, yes(TWO, path=OTHER)]
-    pairs, reasons = repeated_read_pairs(session(*steps))
-    assert [pair.step_id for pair in pairs] == ["t:0:2"]
-    assert reasons == {repeated_reads.ONE_A_SESSION: 1, repeated_reads.NO_EDIT: 1}
-    assert [p.step_id for p in repeated_read_pairs(session(there, *steps[4:]))[0]] == ["t:0:1"]
+def test_a_session_gives_three_pairs_of_repeated_reads_at_most() -> None:
+    files = [f"/w/app/part{number}.py" for number in range(5)]
+    shown = [ok("Read", FILE, file_path=path) for path in files]
+    again = [turn for path in files for turn in (ok("Read", FILE, file_path=path), yes(TWO, path=path))]
+    pairs, reasons = repeated_read_pairs(session(*shown, *again))
+    assert [pair.step_id for pair in pairs] == ["t:0:5", "t:0:7", "t:0:9"]
+    assert reasons[repeated_reads.ENOUGH] == 2
+    assert len(repeated_read_pairs(session(*shown[3:], *again[6:]))[0]) == 2
 
 
 def test_what_a_write_itself_shows_is_no_change_behind_it() -> None:
@@ -277,7 +278,7 @@ def test_what_a_write_itself_shows_is_no_change_behind_it() -> None:
 
 if REAL:
 
-    def test_real_sessions_give_twice_as_many_deciding_sides() -> None:
+    def test_real_sessions_give_three_times_as_many_deciding_sides() -> None:
         folders = [path for path in Path(REAL).iterdir() if path.is_dir()]
         traces = {
             trace.trace_id: trace for source in discover(folders) for trace in ingest_source(source)[0]
@@ -294,5 +295,5 @@ if REAL:
             "hindsight_pairs": 11,
             "user_pairs": 4,
             "revised_edit_pairs": 5,
-            "repeated_read_pairs": 10,
+            "repeated_read_pairs": 14,
         }
