@@ -20,7 +20,7 @@ from tracemill.environments.sandbox.python_runtime import make_readable
 from tracemill.environments.verdict.judge import Exam, digest_of
 from tracemill.records.errors import EnvironmentTaskError
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,9 @@ class Task:
             ) from None
         if about.get("version") != VERSION:
             raise EnvironmentTaskError(
-                f"{folder} is a task of version {about.get('version')}", f"version {VERSION}"
+                f"{folder} is a task of version {about.get('version')}, whose canaries can be told apart",
+                f"version {VERSION}",
+                "make it again with `tracemill env make`",
             )
         right, wrong = folder / "tests" / "right", folder / "tests" / "wrong"
         exam = Exam(

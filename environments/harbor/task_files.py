@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 _VERDICT = Path(__file__).parent.parent / "verdict"
-_COPIED = (_VERDICT / "decide.py", _VERDICT / "run_pytest.py", Path(__file__).with_name("verify.py"))
+_COPIED = (
+    *(_VERDICT / name for name in ("decide.py", "mix_tests.py", "run_pytest.py")),
+    Path(__file__).with_name("verify.py"),
+)
 
 DOCKERFILE = """\
 FROM python:{python}-slim

@@ -126,6 +126,15 @@ def test_changed_tests_are_refused(orchard_tasks: list[Task], tmp_path: Path) ->
     (copied / "tests" / "right" / "tests" / "test_beds.py").write_text("def test_nothing():\n    pass\n")
     with pytest.raises(EnvironmentTaskError, match=r"the tests of .* were changed"):
         Task.read(copied)
+    settings = orchard_tasks[1].folder / "task.toml"
+    shutil.copytree(orchard_tasks[1].folder, tmp_path / "older")
+    (tmp_path / "older" / "task.toml").write_text(
+        settings.read_text().replace("version = 2\n", "version = 1\n")
+    )
+    with pytest.raises(
+        EnvironmentTaskError, match=r"of version 1, whose canaries can be told apart; .*again"
+    ):
+        Task.read(tmp_path / "older")
     with pytest.raises(EnvironmentTaskError, match="holds no task"):
         read_tasks(tmp_path / "elsewhere")
 

@@ -9,7 +9,9 @@ from tracemill.cli.options import AllowFinding, WorkspaceOption
 from tracemill.records.printable import printable
 
 env_app = typer.Typer(help="Make coding tasks, run agents on them, verify them.", no_args_is_help=True)
-Sandbox = Annotated[str, typer.Option(help="Sandbox: auto, bubblewrap, docker, podman or unsafe-process.")]
+Sandbox = Annotated[
+    str, typer.Option(help="Sandbox: auto, bubblewrap, docker[:IMAGE], podman[:IMAGE] or unsafe-process.")
+]
 Tasks = Annotated[Path, typer.Argument(help="Folder of tasks, or one task.")]
 
 
