@@ -57,6 +57,8 @@ class Task:
     roots: tuple[str, ...]
     deleted: tuple[str, ...]
     difficulty: Difficulty
+    image: str = ""
+    """Image of a container that its tests need; empty where any Python will do."""
 
     @property
     def repository(self) -> Path:
@@ -83,6 +85,7 @@ class Task:
         roots: Sequence[str],
         deleted: Sequence[str],
         difficulty: Difficulty,
+        image: str = "",
     ) -> Self:
         """Write a task to a new folder and return it."""
         if folder.exists():
@@ -112,6 +115,7 @@ class Task:
             "origin": asdict(origin),
             "deleted": [*deleted],
             "difficulty": asdict(difficulty),
+            "image": image,
             "texts": dict(texts),
         }
         write_harbor_files(folder, name, texts["detailed"], about, known)
@@ -159,6 +163,7 @@ class Task:
             tuple(known["roots"]),
             tuple(about["deleted"]),
             Difficulty(**about["difficulty"]),
+            about["image"],
         )
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from decide import decide  # noqa: E402  # pyright: ignore
-from mix_tests import Mix, mix_tests, write_mix  # noqa: E402  # pyright: ignore
+from mix_tests import Mix, mixes_of, write_mix  # noqa: E402  # pyright: ignore
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
 REWARD = Path(os.environ.get("REWARD_FILE", "/logs/verifier/reward.txt"))
@@ -27,15 +27,14 @@ PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them inst
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
-def run(exam: dict, mix: Mix | None) -> dict:
-    """Return what a child process says of a copy of the tests, right where there is no mix."""
+def run(exam: dict, mix: Mix) -> dict:
+    """Return what a child process says of a copy of the tests, some of them wrong."""
     user = 100_000 + secrets.randbelow(1_000_000)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
         shutil.copytree(HERE / "right", folder / "tests", copy_function=shutil.copyfile)
-        if mix is not None:
-            write_mix(mix, HERE / "right", HERE / "wrong", folder / "tests")
+        write_mix(mix, HERE / "right", HERE / "wrong", folder / "tests")
         shutil.copyfile(HERE / "run_pytest.py", folder / "run_pytest.py")
         try:
             return outcomes(exam, folder, user)
@@ -98,10 +97,10 @@ def main() -> None:
     if os.getuid() == 0:
         with contextlib.suppress(OSError):  # mounted read-only
             HERE.chmod(0o700)
-    mixes = mix_tests(HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
-    mixed = [(run(exam, mix), mix) for mix in mixes]
     names = ("fail_to_pass", "pass_to_pass", "canaries")
-    reward, passed, broken, forged = decide(*(exam[name] for name in names), mixed, run(exam, None))
+    known = [exam[name] for name in names]
+    mixes = mixes_of(known[0], HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
+    reward, passed, broken, forged = decide(*known, [(run(exam, mix), mix) for mix in mixes])
     REWARD.parent.mkdir(parents=True, exist_ok=True)
     REWARD.write_text(f"{reward}\n", encoding="utf-8")
     details = {"reward": reward, "passed": passed, "broken": broken, "forged": forged}

@@ -53,6 +53,20 @@ class ContainerSandbox:
         """Return a sandbox of the same engine for a task whose image holds its repository in a folder."""
         return ContainerSandbox(self.name, image, repository=repository)
 
+    def copy_out(self, inside: str, folder: Path) -> Path:
+        """Copy a folder of the image to a new one of the host; EnvironmentTaskError where it has none."""
+        name = f"tracemill-{uuid.uuid4().hex[:12]}"
+        try:
+            _ask(self._program, "create", "--pull", "never", "--name", name, self.image, "true")
+            copied = _ask(self._program, "cp", f"{name}:{inside}", str(folder), seconds=600)
+        finally:
+            _ask(self._program, "rm", "--force", "--volumes", name)
+        if copied.returncode:
+            raise EnvironmentTaskError(
+                f"the image {self.image} has no {inside}", "an image with a repository"
+            )
+        return folder
+
     def run(
         self,
         command: Sequence[str],
@@ -145,13 +159,13 @@ def _working(engine: str, image: str) -> tuple[str, str]:
     return program, tried.stdout.strip()
 
 
-def _ask(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _ask(program: str, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
     """Return what an engine says."""
     return subprocess.run(
         [program, *arguments],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=seconds,
         check=False,
     )

@@ -17,22 +17,19 @@ def decide(
     pass_to_pass: Sequence[str],
     canaries: Sequence[str],
     mixed: Sequence[tuple[Mapping[str, str], Mixed]],
-    again: Mapping[str, str],
 ) -> tuple[float, list[str], list[str], list[str]]:
     """Return the reward, and the tests that passed, that broke, and whose canaries passed.
 
-    `mixed` holds the outcomes of runs in which some tests are wrong, and which; `again` those of the right
-    tests alone. The reward is the share of `fail_to_pass` that pass wherever they are right; it is 0 where a
-    test of `pass_to_pass` fails in the first run that has it right, and where a canary passes, which none
-    does on right code.
+    `mixed` holds the outcomes of runs and which tests were wrong in each. The reward is the share of
+    `fail_to_pass` that pass wherever they are right; it is 0 where a test of `pass_to_pass` fails in the
+    first run that has it right, and where a canary passes, which none does on right code.
     """
-    first: dict[str, str] = {}
-    for outcomes, mix in mixed:
-        for test in (*fail_to_pass, *pass_to_pass):
-            if test not in first and not mix.is_wrong(test):
-                first[test] = outcomes.get(test, "")
-    passed = [test for test in fail_to_pass if first.get(test) == again.get(test) == "passed"]
-    broken = [test for test in pass_to_pass if first.get(test) != "passed"]
+
+    def right(test: str) -> list[bool]:
+        return [outcomes.get(test) == "passed" for outcomes, mix in mixed if not mix.is_wrong(test)]
+
+    passed = [test for test in fail_to_pass if right(test) and all(right(test))]
+    broken = [test for test in pass_to_pass if not any(right(test)[:1])]
     forged = [
         test
         for test in canaries

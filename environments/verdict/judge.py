@@ -1,9 +1,9 @@
 """Judge a candidate: reward, and why.
 
 The process that imports the candidate may say anything. It is believed only as far as canaries allow: copies
-of the same tests with wrong expectations, which must fail. Two runs hold each test once right and once wrong,
-by a coin for each; a third one holds the right tests. A test counts only where its canary was seen to fail on
-the original code. What passes must pass again, with another hash seed.
+of the same tests with wrong expectations, which must fail. Of two runs, one holds a test right and the other
+wrong, by a coin for each test; then they are mixed anew. A test counts only where its canary was seen to fail
+on the original code. What passes must pass again, with another hash seed.
 """
 
 import hashlib
@@ -15,12 +15,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracemill.environments.verdict.decide import decide
-from tracemill.environments.verdict.mix_tests import mix_tests, write_mix
+from tracemill.environments.verdict.mix_tests import mixes_of, write_mix
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 
 _LEAST_SECONDS, _SLOWER = 20.0, 20.0
 """Seconds a run of the tests may take, at least and as a multiple of what the original takes."""
-NO_RUN = TestRun({}, {}, {}, "exited", 0.0, "")
 
 
 @dataclass(frozen=True)
@@ -63,26 +62,18 @@ def judge(bed: TestBed, exam: Exam, candidate: Path, rng: random.Random | None =
     """Run the tests of an exam on a candidate repository and return the verdict."""
     rng = rng or random.SystemRandom()
     bed = replace(bed, limits=replace(bed.limits, seconds=max(_LEAST_SECONDS, _SLOWER * exam.seconds)))
-    mixes = mix_tests(exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
+    mixes = mixes_of(exam.fail_to_pass, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
     runs: list[TestRun] = []
-    for mix in (*mixes, None):
+    for mix in mixes:
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as name:
-            tests = exam.tests
-            if mix is not None:
-                tests = Path(name, "tests")
-                shutil.copytree(exam.tests, tests)
-                write_mix(mix, exam.tests, exam.wrong_tests, tests)
+            tests = Path(name, "tests")
+            shutil.copytree(exam.tests, tests)
+            write_mix(mix, exam.tests, exam.wrong_tests, tests)
             runs.append(bed.run(candidate, tests, exam.files, hash_seed=rng.randrange(1, 1 << 32)))
         if runs[-1].ending != "exited":
             break
-    one, other, again = [*runs, NO_RUN, NO_RUN][:3]
-    reward, passed, broken, forged = decide(
-        exam.fail_to_pass,
-        exam.pass_to_pass,
-        exam.canaries,
-        [(one.outcomes, mixes[0]), (other.outcomes, mixes[1])],
-        again.outcomes,
-    )
+    mixed = [(run.outcomes, mix) for run, mix in zip(runs, mixes, strict=False)]
+    reward, passed, broken, forged = decide(exam.fail_to_pass, exam.pass_to_pass, exam.canaries, mixed)
     notes = _notes(exam, runs)
     return Verdict(
         0.0 if notes else reward,

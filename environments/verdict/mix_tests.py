@@ -6,9 +6,11 @@ one copy is wrong in the other.
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+_FEW = 3
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,18 @@ class Mix:
         file, name = test.partition("::")[0], test.partition("[")[0].rpartition("::")[2]
         return file in self.files if file in self.whole else name in self.functions
 
-    def other(self, functions: frozenset[str]) -> "Mix":
+    def opposite(self, functions: frozenset[str]) -> "Mix":
         """Return the mix in which what is right here is wrong; `functions` are all that have two versions."""
         return Mix(functions - self.functions, self.whole - self.files, self.whole)
+
+
+def mixes_of(counted: Sequence[str], right: Path, wrong: Path, coin: Callable[[], bool]) -> list[Mix]:
+    """Return the mixes of a verdict: two pairs, three where fewer than three test functions count.
+
+    Who forges a test without knowing whether it is right guesses all of its coins, or is caught.
+    """
+    pairs = 2 if len({test.partition("[")[0] for test in counted}) >= _FEW else 3
+    return [mix for _ in range(pairs) for mix in mix_tests(right, wrong, coin)]
 
 
 def mix_tests(right: Path, wrong: Path, coin: Callable[[], bool]) -> tuple[Mix, Mix]:
@@ -49,7 +60,7 @@ def mix_tests(right: Path, wrong: Path, coin: Callable[[], bool]) -> tuple[Mix, 
         frozenset(file for file, is_wrong in files.items() if is_wrong),
         frozenset(files),
     )
-    return mix, mix.other(frozenset(functions))
+    return mix, mix.opposite(frozenset(functions))
 
 
 def write_mix(mix: Mix, right: Path, wrong: Path, folder: Path) -> None:

@@ -3,7 +3,7 @@
 import ast
 import random
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import orchard
@@ -106,28 +106,28 @@ def test_an_answer_taken_from_the_asserting_line_earns_nothing(
     assert "inspects frames or source" in {finding.rule for finding in findings}
 
 
-def mixed(right: Mapping[str, str], wrong: Mapping[str, str]) -> list[tuple[Mapping[str, str], Mix]]:
-    """Two runs: `a` is wrong in the first and right in the second, everything else the other way round."""
-    one, other = Mix(frozenset("a"), frozenset(), frozenset()), Mix(frozenset("bc"), frozenset(), frozenset())
-    first = {
-        test: wrong[test] if test == "a" else right[test] for test in right if test != "a" or "a" in wrong
-    }
-    second = {test: right[test] if test == "a" else wrong.get(test, "failed") for test in right}
-    return [(first, one), (second, other)]
+A_WRONG = Mix(frozenset("a"), frozenset(), frozenset())
+REST_WRONG = Mix(frozenset("bc"), frozenset(), frozenset())
 
 
-def test_a_reward_counts_what_passes_twice_and_nothing_where_something_broke() -> None:
-    passed, failed = dict.fromkeys("abc", "passed"), dict.fromkeys("abc", "failed")
-    runs = mixed(passed, failed)
-    assert decide(["a", "b"], ["c"], ["a"], runs, passed) == (1.0, ["a", "b"], [], [])
-    assert decide(["a", "b"], ["c"], ["a"], runs, {**passed, "b": "failed"})[0] == 0.5
-    assert decide(["a", "b"], ["c"], ["a"], mixed({**passed, "a": "failed"}, failed), passed)[0] == 0.5
-    broken = mixed({**passed, "c": "failed"}, failed)
-    assert decide(["a", "b"], ["c"], [], broken, passed)[:3] == (0.0, ["a", "b"], ["c"])
-    forged = mixed(passed, {**failed, "b": "passed"})
-    assert decide(["a", "b"], ["c"], ["a", "b"], forged, passed) == (0.0, ["a", "b"], [], ["b"])
-    assert decide(["a", "b"], ["c"], ["a"], forged, passed)[0] == 1.0  # `b` has no canary
-    assert decide(["a"], [], [], [({}, runs[0][1]), ({}, runs[1][1])], {})[0] == 0.0
+def outcomes(**changed: str) -> dict[str, str]:
+    """Outcomes of `a`, `b` and `c`, which pass unless told otherwise."""
+    return {**dict.fromkeys("abc", "passed"), **changed}
+
+
+def test_a_reward_counts_what_passes_wherever_it_is_right_and_nothing_where_something_broke() -> None:
+    first, second = (outcomes(a="failed"), A_WRONG), (outcomes(b="failed", c="failed"), REST_WRONG)
+    honest = [first, second, first, second]
+    assert decide(["a", "b"], ["c"], ["a", "b", "c"], honest) == (1.0, ["a", "b"], [], [])
+    fails_again = [*honest[:3], (outcomes(a="failed", b="failed", c="failed"), REST_WRONG)]
+    assert decide(["a", "b"], ["c"], ["a", "b", "c"], fails_again)[:2] == (0.5, ["b"])
+    broken = [(outcomes(a="failed", c="failed"), A_WRONG), *honest[1:]]
+    assert decide(["a", "b"], ["c"], [], broken)[:3] == (0.0, ["a", "b"], ["c"])
+    forged = [*honest[:3], (outcomes(c="failed"), REST_WRONG)]
+    assert decide(["a", "b"], ["c"], ["a", "b"], forged) == (0.0, ["a", "b"], [], ["b"])
+    assert decide(["a", "b"], ["c"], ["a"], forged)[0] == 1.0  # `b` has no canary
+    assert decide(["a"], [], [], [({}, A_WRONG), ({}, REST_WRONG)])[0] == 0.0
+    assert decide(["a"], ["c"], [], [(outcomes(), A_WRONG)])[:3] == (0.0, [], [])  # `a` was never right
 
 
 MIXED = {

@@ -1,0 +1,195 @@
+"""Tasks of rows as SWE-bench and SWE-Gym have them, on a git repository that is written here."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import orchard
+import pytest
+
+from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
+from tracemill.environments.feature_deletion.make_issue_tasks import make_issue_tasks
+from tracemill.environments.feature_deletion.make_tasks import TaskReport
+from tracemill.environments.feature_deletion.read_issue_rows import IssueRow, read_issue_rows
+from tracemill.environments.task import read_tasks
+from tracemill.records.errors import EnvironmentTaskError
+
+BEFORE = '''\
+def parse(text):
+    """Return the seconds of a text such as `2m`."""
+    number, unit = text[:-1], text[-1]
+    return int(number) * {"s": 1, "m": 60}[unit]
+
+
+def show(seconds):
+    """Return seconds as text."""
+    return f"{seconds}s"
+'''
+AFTER = BEFORE.replace('{"s": 1, "m": 60}', '{"s": 1, "m": 60, "h": 3600}').replace(
+    'f"{seconds}s"', 'f"{seconds // 3600}h" if seconds % 3600 == 0 else f"{seconds}s"'
+)
+TESTS = """\
+import pytest
+
+from spans import parse, show
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("5s", 5), ("2m", 120)])
+def test_parse(text, seconds):
+    assert parse(text) == seconds
+
+
+def test_show():
+    assert show(7) == "7s"
+"""
+NEW_TESTS = """
+
+@pytest.mark.parametrize(("text", "seconds"), [("1h", 3600), ("3h", 10800)])
+def test_hours(text, seconds):
+    assert parse(text) == seconds
+
+
+def test_hours_are_shown():
+    assert show(7200) == "2h"
+"""
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder."""
+    command = ["git", "-c", "user.name=dev", "-c", "user.email=dev@example.org", *arguments]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def patch_of(folder: Path, file: str, text: str) -> str:
+    """The patch that gives a file another text."""
+    before = (folder / file).read_text()
+    (folder / file).write_text(text)
+    made = git(folder, "diff")
+    (folder / file).write_text(before)
+    return made
+
+
+@pytest.fixture
+def checkout(worktree: Path) -> Path:
+    """A repository of one commit."""
+    folder = worktree / "checkout"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "spans.py").write_text(BEFORE)
+    (folder / "tests" / "test_spans.py").write_text(TESTS)
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "Begin")
+    return folder
+
+
+def row_of(checkout: Path, **changed: Any) -> dict[str, Any]:
+    """A row that asks for hours."""
+    file = "tests/test_spans.py"
+    return {
+        "instance_id": "dev__spans-7",
+        "repo": "dev/spans",
+        "base_commit": git(checkout, "rev-parse", "HEAD").strip(),
+        "patch": patch_of(checkout, "spans.py", AFTER),
+        "test_patch": patch_of(checkout, file, TESTS + NEW_TESTS),
+        "problem_statement": "`parse` does not know hours, and `show` does not write them.",
+        "FAIL_TO_PASS": json.dumps([f"{file}::test_hours[1h-3600]", f"{file}::test_hours_are_shown"]),
+        "PASS_TO_PASS": [f"{file}::test_parse[5s-5]", f"{file}::test_show"],
+        **changed,
+    }
+
+
+def written(folder: Path, *rows: dict[str, Any]) -> Path:
+    """A file of rows."""
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_a_row_becomes_a_task_that_its_patch_solves(checkout: Path, worktree: Path) -> None:
+    rows = [*read_issue_rows(written(worktree, row_of(checkout)))]
+    sandbox, report = orchard.sandbox(), TaskReport()
+    (task,) = make_issue_tasks(
+        rows, {"dev/spans": checkout}, worktree / "tasks", sandbox, restorations=1, report=report
+    )
+    assert (report.tried, report.made, dict(report.refused)) == (1, 1, {})
+    file = "tests/test_spans.py"
+    decide = (f"{file}::test_hours[0]", f"{file}::test_hours[1]", f"{file}::test_hours_are_shown")
+    assert (task.name, task.exam.fail_to_pass) == ("dev__spans-7", decide)
+    assert task.exam.pass_to_pass == tuple(
+        f"{file}::test_{each}" for each in ("parse[0]", "parse[1]", "show")
+    )
+    assert task.deleted == ("spans.py::parse", "spans.py::show")
+    assert (task.difficulty.kind, task.difficulty.lines, task.origin.name) == ("issue", 2, "dev/spans")
+    assert task.texts["detailed"].startswith("`parse` does not know hours, and `show` does not write them.\n")
+    assert [path.name for path in task.repository.iterdir()] == ["spans.py"]
+    assert (task.repository / "spans.py").read_text() == BEFORE
+    rewards = verify_task(task, sandbox)
+    assert (rewards.deleted, rewards.runs) == (0.0, (1.0,))
+    half = worktree / "half"
+    half.mkdir()
+    (half / "spans.py").write_text(BEFORE.replace('"m": 60', '"m": 60, "h": 3600'))
+    assert judge_candidate(task, half, sandbox)[0].reward == pytest.approx(2 / 3)
+    assert read_tasks(worktree / "tasks") == [task]
+
+
+def test_rows_that_give_no_task_are_counted_with_their_reason(checkout: Path, worktree: Path) -> None:
+    good = row_of(checkout)
+    rows = [
+        row_of(checkout, instance_id="a", base_commit="0" * 40),
+        row_of(checkout, instance_id="b", patch=good["patch"].replace("int(number)", "float(number)")),
+        row_of(checkout, instance_id="c", FAIL_TO_PASS=["tests/test_spans.py::test_days"]),
+        row_of(checkout, instance_id="d", FAIL_TO_PASS=["tests/test_spans.py::test_show"]),
+    ]
+    report = TaskReport()
+    path = written(worktree, *rows)
+    found = make_issue_tasks(
+        [*read_issue_rows(path)], {"dev/spans": checkout}, worktree, orchard.sandbox(), report=report
+    )
+    assert ([*found], report.tried, report.made) == ([], 4, 0)
+    reasons = "\n".join(report.refused)
+    assert f"{checkout} has no commit 000000000000 of dev/spans" in reasons
+    assert "a patch of b does not apply (error: patch failed: spans.py:1" in reasons
+    assert "no test of FAIL_TO_PASS of c passes with its patch" in reasons
+    assert report.refused["no test fails without the feature"] == 1
+
+
+def test_a_row_without_checkout_or_image_is_refused_before_anything_is_made(worktree: Path) -> None:
+    row = IssueRow("it", "dev/spans", "0" * 40, "", "", "Fix it.", ("test",), ())
+    with pytest.raises(
+        EnvironmentTaskError, match=r"it names no image, .* no checkout of dev/spans; .*--checkout"
+    ):
+        [*make_issue_tasks([row], {}, worktree, orchard.sandbox())]
+    with_image = IssueRow("it", "dev/spans", "0" * 40, "", "", "Fix it.", ("test",), (), "example.org/it:1")
+    with pytest.raises(EnvironmentTaskError, match=r"it needs the image example.org/it:1 or a checkout"):
+        [*make_issue_tasks([with_image], {}, worktree, orchard.sandbox())]
+
+
+def test_a_file_that_holds_other_things_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"instance_id": "it", "repo": "dev/spans"}\n')
+    with pytest.raises(
+        EnvironmentTaskError, match="row 1 of .* has no base_commit, patch, test_patch, problem"
+    ):
+        [*read_issue_rows(path)]
+    path.write_text("no row\n")
+    with pytest.raises(EnvironmentTaskError, match=r"cannot be read \(JSONDecodeError\)"):
+        [*read_issue_rows(path)]
+
+
+def test_the_command_makes_tasks_of_rows(checkout: Path, worktree: Path) -> None:
+    from test_env_commands import env
+
+    path = written(worktree, row_of(checkout))
+    options = ["--rows", path, "--restorations", 0]
+    ended = env("env", "make", *options, "--checkout", f"dev/spans={checkout}", cwd=worktree)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == [
+        "tasks/dev__spans-7  issue, 2 functions, 2 lines, 3 tests decide, 3 guard",
+        "tasks made 1 of 1 rows tried",
+    ]
+    shutil.rmtree(worktree / "tasks")
+    ended = env("env", "make", *options, "--checkout", "dev/spans=nowhere", cwd=worktree)
+    assert ended.returncode != 0
+    assert "--checkout dev/spans=nowhere is no checkout" in ended.stderr
