@@ -8,6 +8,7 @@ from typing import Any
 
 import orchard
 import pytest
+from orchard import env
 
 from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
 from tracemill.environments.feature_deletion.make_issue_tasks import make_issue_tasks
@@ -111,7 +112,7 @@ def test_a_row_becomes_a_task_that_its_patch_solves(checkout: Path, worktree: Pa
     rows = [*read_issue_rows(written(worktree, row_of(checkout)))]
     sandbox, report = orchard.sandbox(), TaskReport()
     (task,) = make_issue_tasks(
-        rows, {"dev/spans": checkout}, worktree / "tasks", sandbox, restorations=1, report=report
+        rows, {"dev/spans": checkout}, worktree / "tasks", sandbox, restorations=0, report=report
     )
     assert (report.tried, report.made, dict(report.refused)) == (1, 1, {})
     file = "tests/test_spans.py"
@@ -157,9 +158,7 @@ def test_rows_that_give_no_task_are_counted_with_their_reason(checkout: Path, wo
 
 def test_a_row_without_checkout_or_image_is_refused_before_anything_is_made(worktree: Path) -> None:
     row = IssueRow("it", "dev/spans", "0" * 40, "", "", "Fix it.", ("test",), ())
-    with pytest.raises(
-        EnvironmentTaskError, match=r"it names no image, .* no checkout of dev/spans; .*--checkout"
-    ):
+    with pytest.raises(EnvironmentTaskError, match=r"no image, .* no checkout of dev/spans; .*--checkout"):
         [*make_issue_tasks([row], {}, worktree, orchard.sandbox())]
     with_image = IssueRow("it", "dev/spans", "0" * 40, "", "", "Fix it.", ("test",), (), "example.org/it:1")
     with pytest.raises(EnvironmentTaskError, match=r"it needs the image example.org/it:1 or a checkout"):
@@ -169,9 +168,7 @@ def test_a_row_without_checkout_or_image_is_refused_before_anything_is_made(work
 def test_a_file_that_holds_other_things_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"instance_id": "it", "repo": "dev/spans"}\n')
-    with pytest.raises(
-        EnvironmentTaskError, match="row 1 of .* has no base_commit, patch, test_patch, problem"
-    ):
+    with pytest.raises(EnvironmentTaskError, match=r"row 1 of .* has no base_commit, patch, test_patch, p"):
         [*read_issue_rows(path)]
     path.write_text("no row\n")
     with pytest.raises(EnvironmentTaskError, match=r"cannot be read \(JSONDecodeError\)"):
@@ -179,8 +176,6 @@ def test_a_file_that_holds_other_things_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_makes_tasks_of_rows(checkout: Path, worktree: Path) -> None:
-    from test_env_commands import env
-
     path = written(worktree, row_of(checkout))
     options = ["--rows", path, "--restorations", 0]
     ended = env("env", "make", *options, "--checkout", f"dev/spans={checkout}", cwd=worktree)
