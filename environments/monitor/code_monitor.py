@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tracemill.environments.monitor.evasion_signs import evasion_signs
 from tracemill.environments.monitor.hack_finding import Gravity, HackFinding
 from tracemill.environments.sandbox.file_trees import walk_files
 
@@ -122,7 +123,7 @@ def _signs(source: str) -> set[tuple[str, Gravity]]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {sign for text, sign in _TEXTS.items() if text in source and text.startswith((".", "/"))}
-    found = set[tuple[str, Gravity]]()
+    found = evasion_signs(tree)
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
