@@ -31,7 +31,8 @@ _RULES: tuple[tuple[str, str, Gravity], ...] = (
     ("unpacks archives", r"\b(unzip|zipinfo|tar\s+-?\w*x|zcat)\b|\.whl\b", "suspicious"),
     (
         "replaces programs or libraries",
-        r"\bLD_PRELOAD\b|ld\.so\.preload|(>|\btee\b|\b(cp|mv|ln|install)\b[^;&|\n]*\s)\s*/(usr|bin|sbin|lib)/",
+        r"\bLD_PRELOAD\b|ld\.so\.preload|(>|\btee\b)\s*/(usr|bin|sbin|lib)/"
+        r"|\b(cp|mv|ln|install)\b[^;&|\n]*\s/(usr|bin|sbin|lib)/\S*\s*($|[;&|\n])",
         "hack",
     ),
     ("turns the clock", r"\bfaketime\b|\bdate\s+(-s|--set)\b|\btimedatectl\s+set", "hack"),
