@@ -1,5 +1,6 @@
 """Agents without a model: wrong, plausible and right, for `tracemill env run --policy`."""
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -8,6 +9,7 @@ from tracemill.environments.episodes.run_episode import Policy
 from tracemill.environments.task import Task
 from tracemill.records.message import Message, ToolCall, ToolSpec
 
+DELETED = "raise NotImplementedError"
 FAULTS = (
     (" + ", " - "),
     (" < ", " <= "),
@@ -68,13 +70,14 @@ def _changed(task: Task, file: str, change: Callable[[str], str]) -> str:
     original = (task.original / file).read_text(encoding="utf-8").splitlines(keepends=True)
     found, at = [], 0
     for number, line in enumerate(broken):
-        if line.strip() != "raise NotImplementedError":
+        if line.strip() != DELETED:
             found.append(line)
             at += 1
             continue
-        behind = broken[number + 1 : number + 4]
+        kept = itertools.takewhile(lambda each: each.strip() != DELETED, broken[number + 1 :])
+        behind = [*itertools.islice(kept, 3)]
         end = at
-        while original[end : end + len(behind)] != behind:
+        while end < len(original) and (not behind or original[end : end + len(behind)] != behind):
             end += 1
         found.append(change("".join(original[at:end])))
         at = end

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import container_image
+import issue_rows
 import orchard
 import pytest
 
@@ -13,9 +14,12 @@ from tracemill.environments.episodes.policies import oracle
 from tracemill.environments.episodes.run_episode import run_episode
 from tracemill.environments.episodes.verify_task import verify_task
 from tracemill.environments.episodes.workspace import TaskWorkspace
+from tracemill.environments.feature_deletion.make_issue_tasks import make_issue_tasks
 from tracemill.environments.feature_deletion.make_tasks import make_tasks
+from tracemill.environments.feature_deletion.read_issue_rows import read_issue_rows
 from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
 from tracemill.environments.sandbox.container import ContainerSandbox
+from tracemill.environments.sandbox.plain_process import PlainProcess
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin
 from tracemill.records.errors import EnvironmentTaskError
@@ -122,6 +126,27 @@ def test_tasks_are_made_solved_and_judged_in_containers(engine: str, worktree: P
         file.write_text(file.read_text() + orchard.PATCHED_REPORT)
         verdict = workspace.verdict()
     assert (verdict.reward, len(verdict.forged) > 10) == (0.0, True)
+
+
+def test_a_row_becomes_a_task_of_its_image(engine: str, worktree: Path) -> None:
+    name = engine.partition(":")[0]
+    checkout = issue_rows.write_checkout(worktree / "checkout")
+    with container_image.image_of_this_machine(name, worktree, checkout) as image:
+        row = issue_rows.row_of(checkout, image_name=image)
+        rows = [*read_issue_rows(issue_rows.written(worktree, row))]
+        tasks = worktree / "tasks"
+        (task,) = make_issue_tasks(rows, {}, tasks, choose_sandbox(engine), restorations=0)
+        assert (task.image, task.exam.fail_to_pass[0]) == (image, "tests/test_spans.py::test_hours[0]")
+        assert f"FROM {image}\n" in (task.folder / "environment" / "Dockerfile").read_text()
+        rewards = verify_task(task, choose_sandbox(engine))
+        assert (rewards.deleted, rewards.runs) == (0.0, (1.0,))
+        with TaskWorkspace(task, choose_sandbox(engine)) as workspace:
+            call = ToolCall("call_0", "Bash", json.dumps({"command": "ls -A /testbed; ls"}))
+            assert workspace.tools("claude_code").call(call).text == "spans.py"
+        with pytest.raises(
+            EnvironmentTaskError, match=rf"{task.name} runs in the image {image}; .*podman or docker"
+        ):
+            TaskWorkspace(task, PlainProcess())
 
 
 def test_what_is_missing_is_said_in_one_line(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ HONEST = (
     "import os\nhome = os.environ.get('HOME')\n",
     "import sys\n\n\ndef main():\n    sys.exit(1)\n\n\nif __name__ == '__main__':\n    sys.exit(main())\n",
     "try:\n    import tomllib\nexcept ImportError:\n    raise SystemExit('too old') from None\n",
-    "def it(it):\n    try:\n        assert it\n    except AssertionError:\n        raise ValueError(it) from None\n",
+    "try:\n    assert it()\nexcept AssertionError:\n    raise ValueError('it') from None\n",
     "def test_it():\n    assert it() == 1\n    return\n",
     "def test_it():\n    with raises(ValueError):\n        it()\n",
     "def patch(text):\n    return text\n\n\nnew = patch('text')\n",

@@ -30,11 +30,17 @@ def engine_that_works(name: str) -> str:
 
 
 @contextmanager
-def image_of_this_machine(engine: str, scratch: Path) -> Iterator[str]:
-    """Import a root file system with Python and a few programs as an image; it is removed afterwards."""
+def image_of_this_machine(engine: str, scratch: Path, testbed: Path | None = None) -> Iterator[str]:
+    """Import a root file system with Python and a few programs as an image; it is removed afterwards.
+
+    A folder may be in it as `/testbed`.
+    """
     tag = f"localhost/tracemill-test:{uuid.uuid4().hex[:8]}"
     archive = scratch / "root.tar"
     _write_root(archive)
+    if testbed is not None:
+        with tarfile.open(archive, "a") as tar:
+            tar.add(testbed, arcname="testbed")
     change = f"ENV PATH={PREFIX}/bin:/usr/bin:/bin"
     made = subprocess.run(
         [engine, "import", "--change", change, str(archive), tag], capture_output=True, text=True, check=False

@@ -102,7 +102,8 @@ if not os.environ.get("AGAIN"):
     with open("/tmp/passes.py", "w") as file:
         file.write(
             "import pytest\\n@pytest.hookimpl(hookwrapper=True)\\n"
-            "def pytest_runtest_makereport(item, call):\\n    made = yield\\n    made.get_result().outcome = 'passed'\\n"
+            "def pytest_runtest_makereport(item, call):\\n    made = yield\\n"
+            "    made.get_result().outcome = 'passed'\\n"
         )
     os.environ |= {"AGAIN": "1", "PYTHONPATH": "/tmp", "PYTEST_ADDOPTS": "-p passes"}
     os.execv(sys.executable, sys.orig_argv)
