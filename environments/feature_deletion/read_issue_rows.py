@@ -44,11 +44,11 @@ def read_issue_rows(path: Path) -> Iterator[IssueRow]:
                 f"row {number} of {path} has no {', '.join(missing)}", f"a row with {', '.join(_NEEDED)}"
             )
         yield IssueRow(
-            *(str(row[name]) for name in _TEXTS),
-            _tests(row["FAIL_TO_PASS"], number, path),
-            _tests(row.get("PASS_TO_PASS") or [], number, path),
-            str(row.get("image_name") or row.get("docker_image") or ""),
-            str(row.get("license") or "unknown"),
+            **{name: str(row[name]) for name in _TEXTS},
+            fail_to_pass=_tests(row["FAIL_TO_PASS"], number, path),
+            pass_to_pass=_tests(row.get("PASS_TO_PASS") or [], number, path),
+            image=str(row.get("image_name") or row.get("docker_image") or ""),
+            licence=str(row.get("license") or "unknown"),
         )
 
 

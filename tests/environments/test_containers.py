@@ -107,6 +107,7 @@ def test_a_command_past_its_limits_is_stopped(
     assert sum(path.stat().st_size for path in worktree.rglob("*") if path.is_file()) < 200_000_000
 
 
+@pytest.mark.long
 def test_tasks_are_made_solved_and_judged_in_containers(engine: str, worktree: Path) -> None:
     sandbox = choose_sandbox(engine)
     (task,) = make_tasks(orchard.ORCHARD, Origin("orchard"), worktree, sandbox, most=1, restorations=0)
@@ -128,6 +129,7 @@ def test_tasks_are_made_solved_and_judged_in_containers(engine: str, worktree: P
     assert (verdict.reward, len(verdict.forged) > 10) == (0.0, True)
 
 
+@pytest.mark.long
 def test_a_row_becomes_a_task_of_its_image(engine: str, worktree: Path) -> None:
     name = engine.partition(":")[0]
     checkout = issue_rows.write_checkout(worktree / "checkout")
