@@ -21,18 +21,13 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     tracemill(folder, "env", "make", LIBRARY, "--licence", "MIT", "--most", 2, "--restorations", 0)
     tracemill(folder, "env", "verify", "tasks")
+    sessions = []
     for policy in ("wrong", "plausible", "right"):
-        options = [
-            "--policy",
-            f"scripted_policies:{policy}",
-            "--model",
-            policy,
-            "--out",
-            f"episodes/{policy}",
-        ]
+        sessions.append(f"sessions-{policy}")
+        options = ["--policy", f"scripted_policies:{policy}", "--model", policy, "--out", sessions[-1]]
         tracemill(folder, "env", "run", "tasks", *options, "--at-once", 2)
-    tracemill(folder, "ingest", "episodes", "--min-age", 0, "--workspace", "workspace")
-    print(f"\nAll of it is in {folder}: a task is a folder in tasks, a session a file in episodes.")
+    tracemill(folder, "ingest", *sessions, "--min-age", 0, "--workspace", "workspace")
+    print(f"\nAll of it is in {folder}: a task is a folder in tasks, a session a file in sessions-*.")
 
 
 def tracemill(folder: Path, *arguments: object) -> None:

@@ -32,6 +32,8 @@ def test_the_example_makes_verifies_runs_and_reads(worktree: Path) -> None:
     assert all(reward < 1 for reward in rewards["plausible"])
     assert "  hack" not in said
     assert len(read_tasks(worktree / "tasks")) == 2
-    sessions = [path for path in (worktree / "episodes").rglob("*.jsonl") if "outcomes" not in path.name]
-    assert len(sessions) == 6
-    assert re.search(r"\b6 sessions\b", said.rpartition("$ tracemill ingest")[2])
+    assert len([*worktree.glob("sessions-*/**/*.jsonl")]) == 6
+    read = said.rpartition("$ tracemill ingest")[2]
+    assert re.search(r"\bfiles +6\n +traces +6\n", read)
+    assert re.search(r"\bsteps +18\n", read)
+    assert "files not read" not in read
