@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -87,23 +88,27 @@ class ContainerSandbox:
         for key, value in {**basic, **(environment or {})}.items():
             arguments += ["--env", f"{key}={value}"]
         writable = [mount.host for mount in mounts if mount.writable]
-        try:
-            ended = execute(
-                [*arguments, self.image, *command],
-                limits,
-                stdin=stdin,
-                environment=os.environ,
-                writable=writable,
-            )
-            if ended.ending == "exited" and ended.code in _KILLED and self._ran_out_of_memory(name):
-                return replace(ended, ending="memory")
-            return ended
-        finally:
-            _ask(self._program, "rm", "--force", "--volumes", name)
+        with tempfile.TemporaryDirectory(prefix="tracemill-container-") as folder:
+            try:
+                ended = execute(
+                    [*arguments, self.image, *command],
+                    limits,
+                    stdin=stdin,
+                    cwd=Path(folder),
+                    environment=os.environ,
+                    writable=writable,
+                )
+                killed = ended.ending == "exited" and ended.code in _KILLED
+                if killed and self._ran_out_of_memory(name, Path(folder)):
+                    return replace(ended, ending="memory")
+                return ended
+            finally:
+                _ask(self._program, "rm", "--force", "--volumes", name)
 
-    def _ran_out_of_memory(self, name: str) -> bool:
+    def _ran_out_of_memory(self, name: str, folder: Path) -> bool:
+        """Ask the engine, and look for the file by which the monitor of Podman's containers says so."""
         said = _ask(self._program, "inspect", "--format", "{{.State.OOMKilled}}", name)
-        return said.stdout.strip() == "true"
+        return said.stdout.strip() == "true" or (folder / "oom").exists()
 
 
 def _options(engine: str, mounts: Sequence[Mount], limits: Limits, cwd: str) -> list[str]:
