@@ -64,7 +64,7 @@ def write_harbor_files(
             "keywords": ["feature-deletion", "python"],
         },
         "metadata": {"category": "programming", "licence": origin["licence"], "tracemill": about},
-        "verifier": {"timeout_sec": max(180.0, 60 * exam["seconds"])},
+        "verifier": {"timeout_sec": max(360.0, 120 * exam["seconds"])},
         "agent": {"timeout_sec": 1800.0},
         "environment": {
             "build_timeout_sec": 600.0,

@@ -13,7 +13,7 @@ from tracemill.environments.episodes.verify_task import judge_candidate, verify_
 from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
 from tracemill.environments.sandbox.plain_process import PlainProcess
 from tracemill.environments.sandbox.python_runtime import PYTHON, copy_packages
-from tracemill.environments.sandbox.sandbox import Mount
+from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task, read_tasks
 from tracemill.records.errors import EnvironmentTaskError
 
@@ -113,7 +113,9 @@ def test_a_task_is_in_harbors_format_and_its_verifier_agrees(
         mounts = [Mount(repository, "/repository"), Mount(task.folder / "tests", "/tests")]
         mounts += [Mount(packages, "/packages"), Mount(logs, "/logs", writable=True)]
         more = {"PACKAGES": "/packages", "REWARD_FILE": "/logs/reward.txt"}
-        ended = sandbox.run([PYTHON, "-I", "/tests/verify.py"], mounts, environment=more)
+        ended = sandbox.run(
+            [PYTHON, "-I", "/tests/verify.py"], mounts, environment=more, limits=Limits(seconds=400)
+        )
         assert (ended.code, ended.text) == (0, "")
         assert float((logs / "reward.txt").read_text()) == reward
         said = json.loads((logs / "verdict.json").read_text())
@@ -206,7 +208,9 @@ def test_harbors_verifier_does_not_say_which_tests_are_right(
     mounts = [Mount(candidate, "/repository"), Mount(task.folder / "tests", "/tests")]
     mounts += [Mount(packages, "/packages"), Mount(logs, "/logs", writable=True)]
     more = {"PACKAGES": "/packages", "REWARD_FILE": "/logs/reward.txt"}
-    ended = sandbox.run([PYTHON, "-I", "/tests/verify.py"], mounts, environment=more)
+    ended = sandbox.run(
+        [PYTHON, "-I", "/tests/verify.py"], mounts, environment=more, limits=Limits(seconds=400)
+    )
     assert (ended.code, ended.text) == (0, "")
     assert float((logs / "reward.txt").read_text()) == 0.0
 
