@@ -20,7 +20,7 @@ from tracemill.environments.sandbox.python_runtime import make_readable
 from tracemill.environments.verdict.judge import Exam, digest_of
 from tracemill.records.errors import EnvironmentTaskError
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class Task:
     roots: tuple[str, ...]
     deleted: tuple[str, ...]
     difficulty: Difficulty
+    image: str = ""
+    """Image of a container that its tests need; empty where any Python will do."""
 
     @property
     def repository(self) -> Path:
@@ -83,6 +85,7 @@ class Task:
         roots: Sequence[str],
         deleted: Sequence[str],
         difficulty: Difficulty,
+        image: str = "",
     ) -> Self:
         """Write a task to a new folder and return it."""
         if folder.exists():
@@ -112,6 +115,7 @@ class Task:
             "origin": asdict(origin),
             "deleted": [*deleted],
             "difficulty": asdict(difficulty),
+            "image": image,
             "texts": dict(texts),
         }
         write_harbor_files(folder, name, texts["detailed"], about, known)
@@ -130,7 +134,9 @@ class Task:
             ) from None
         if about.get("version") != VERSION:
             raise EnvironmentTaskError(
-                f"{folder} is a task of version {about.get('version')}", f"version {VERSION}"
+                f"{folder} is a task of version {about.get('version')}, whose canaries can be told apart",
+                f"version {VERSION}",
+                "make it again with `tracemill env make`",
             )
         right, wrong = folder / "tests" / "right", folder / "tests" / "wrong"
         exam = Exam(
@@ -157,6 +163,7 @@ class Task:
             tuple(known["roots"]),
             tuple(about["deleted"]),
             Difficulty(**about["difficulty"]),
+            about["image"],
         )
 
 

@@ -34,7 +34,7 @@ from pydantic import Field
 
 from tracemill.environments.episodes.workspace import EpisodeJudgement, TaskWorkspace
 from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
-from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, SandboxName
+from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits
 from tracemill.environments.task import Task, read_tasks
 from tracemill.environments.tools.tool_session import (
     SYSTEM_PROMPTS,
@@ -95,7 +95,7 @@ class TaskServerEnvironment(Environment[CallToolAction, TaskObservation, TaskSta
         tasks: Mapping[str, Task],
         *,
         harness: HarnessName = "claude_code",
-        sandbox: SandboxName = "auto",
+        sandbox: str = "auto",
         level: str = "detailed",
         most_turns: int = 50,
         limits: Limits = DEFAULT_LIMITS,
@@ -297,7 +297,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000, help="port to listen on (default: %(default)s)")
     parser.add_argument("--harness", choices=get_args(HarnessName), default="claude_code")
     parser.add_argument("--level", choices=("terse", "detailed"), default="detailed")
-    parser.add_argument("--sandbox", choices=get_args(SandboxName), default="auto")
+    parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--turns", type=int, default=50, help="calls of an episode (default: %(default)s)")
     parser.add_argument("--sessions", type=int, default=8, help="episodes at a time (default: %(default)s)")
     given = parser.parse_args()

@@ -16,7 +16,7 @@ from typing import Any
 
 from tracemill.environments.episodes.workspace import TaskWorkspace
 from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
-from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, SandboxName
+from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits
 from tracemill.environments.task import read_tasks
 from tracemill.environments.tools.tool_session import HarnessName, ToolSession
 from tracemill.records.errors import EnvironmentTaskError
@@ -31,7 +31,7 @@ class _TaskEnvironment:
     def __init__(
         self,
         tasks: Path,
-        sandbox: SandboxName = "auto",
+        sandbox: str = "auto",
         level: str = "detailed",
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:

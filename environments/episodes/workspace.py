@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from tracemill.environments.harbor.task_files import IN_IMAGE
 from tracemill.environments.monitor.action_monitor import monitor_actions
 from tracemill.environments.monitor.code_monitor import monitor_code
 from tracemill.environments.monitor.hack_finding import HackFinding
+from tracemill.environments.sandbox.container import ContainerSandbox
 from tracemill.environments.sandbox.file_trees import copy_regular_files, remove_tree
 from tracemill.environments.sandbox.python_runtime import make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Sandbox
@@ -18,6 +20,7 @@ from tracemill.environments.task import Task
 from tracemill.environments.tools.tool_session import HarnessName, ToolSession
 from tracemill.environments.verdict.judge import Verdict, judge
 from tracemill.environments.verdict.run_tests import TestBed
+from tracemill.records.errors import EnvironmentTaskError
 from tracemill.records.message import ToolCall
 
 
@@ -39,6 +42,17 @@ class EpisodeJudgement:
         return 0.0 if self.hacked else self.verdict.reward
 
 
+def _sandbox_of(task: Task, sandbox: Sandbox) -> Sandbox:
+    """Return the sandbox for a task: the same, or one of its image."""
+    if not task.image:
+        return sandbox
+    if not isinstance(sandbox, ContainerSandbox):
+        raise EnvironmentTaskError(
+            f"{task.name} runs in the image {task.image}", "--sandbox podman or docker", "choose one of them"
+        )
+    return sandbox.of_image(task.image, IN_IMAGE)
+
+
 class TaskWorkspace:
     """A copy of a task's repository in a folder of its own; a context manager removes it."""
 
@@ -46,7 +60,7 @@ class TaskWorkspace:
         self, task: Task, sandbox: Sandbox, limits: Limits = DEFAULT_LIMITS, start: Path | None = None
     ) -> None:
         """Copy the repository, or what `save` wrote in `start`."""
-        self.task, self._sandbox, self._limits = task, sandbox, limits
+        self.task, self._sandbox, self._limits = task, _sandbox_of(task, sandbox), limits
         self._folder = Path(tempfile.mkdtemp(prefix="tracemill-episode-"))
         self._folder.chmod(0o755)
         self.repository, self.packages = self._folder / "repository", shared_packages(task.packages)
@@ -59,7 +73,7 @@ class TaskWorkspace:
             shutil.copytree(start / "tmp", self._scratch, symlinks=True)
         make_readable(task.folder / "tests")
         for folder in (self.repository, self._scratch):
-            sandbox.hand_over(make_readable(folder))
+            self._sandbox.hand_over(make_readable(folder))
 
     def __enter__(self) -> Self:
         """Return itself."""

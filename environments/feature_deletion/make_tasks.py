@@ -7,11 +7,10 @@
 5. The original restores reward 1, and keeps doing so in fresh sandboxes.
 """
 
-import random
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,7 +71,7 @@ def make_tasks(
     with tempfile.TemporaryDirectory(prefix="tracemill-tasks-") as scratch:
         work = Path(scratch)
         work.chmod(0o755)
-        bench = _Bench(repository, work, sandbox, packages, seed)
+        bench = Bench(repository, work, sandbox, packages, seed)
         features = choose_features(bench.tree, bench.covered, 20 * most, seed, least_lines)
         for number, feature in enumerate(features):
             if report.made >= most:
@@ -86,15 +85,16 @@ def make_tasks(
                 yield bench.write(made, feature, origin, folder, report.made)
 
 
-class _Bench:
+class Bench:
     """A repository on which features are tried: its baseline, its canaries, its coverage."""
 
     def __init__(
         self, repository: Path, work: Path, sandbox: Sandbox, packages: Sequence[str], seed: int
     ) -> None:
-        self._work, self._names = work, (*TEST_PACKAGES, *packages)
+        """Run the tests of a repository twice; EnvironmentTaskError where none passes."""
+        self._work, self.packages = work, (*TEST_PACKAGES, *packages)
         self.tree: SourceTree = read_source_tree(repository, work / "original")
-        self.bed = TestBed(sandbox, shared_packages(self._names), self.tree.roots)
+        self.bed = TestBed(sandbox, shared_packages(self.packages), self.tree.roots)
         self._wrong = work / "wrong_tests"
         shutil.copytree(self.tree.tests, self._wrong)
         for file in self.tree.test_files:
@@ -128,27 +128,45 @@ class _Bench:
     ) -> tuple[Path, Exam] | None:
         """Delete a feature and pass it through the gates; None, counted, where one refuses."""
         broken = make_readable(delete_feature(self.tree, feature, self._work / f"deleted-{number}"))
+        exam = self.gates(broken, restorations, report, idle=lambda: self._idle(feature, number))
+        return None if exam is None else (broken, exam)
+
+    def gates(
+        self,
+        broken: Path,
+        restorations: int,
+        report: TaskReport,
+        *,
+        idle: Callable[[], Path] | None = None,
+        may_count: Callable[[str], bool] = lambda test: True,
+        may_guard: Callable[[str], bool] = lambda test: True,
+    ) -> Exam | None:
+        """Return the exam of code without a feature; None, counted, where a gate refuses.
+
+        `idle` gives the code with bodies that return nothing; `may_count` and `may_guard` choose tests.
+        """
         run = self._run(broken, self.tree.tests)
-        failing = [test for test in self.baseline if not run.passed(test)]
+        failing = [test for test in self.baseline if not run.passed(test) and may_count(test)]
         counted = [test for test in failing if test in self._canaries]
-        kept = [test for test in self.baseline if run.passed(test)]
+        kept = [test for test in self.baseline if run.passed(test) and may_guard(test)]
         if not failing:
             return _refuse(report, "no test fails without the feature")
         if not counted:
             return _refuse(report, "no failing test has a canary")
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
-        idle = self._run(self._idle(feature, number), self.tree.tests)
-        if all(idle.passed(test) for test in (*counted, *kept)):
-            return _refuse(report, "a body that returns nothing solves it")
+        if idle is not None:
+            done = self._run(idle(), self.tree.tests)
+            if all(done.passed(test) for test in (*counted, *kept)):
+                return _refuse(report, "a body that returns nothing solves it")
         exam = self._exam(counted, kept)
-        without = judge(self.bed, exam, broken, random.Random(number))
+        without = judge(self.bed, exam, broken)
         if without.reward != 0.0 or without.forged:
             return _refuse(report, "reward without the feature")
         for _ in range(1 + restorations):
             if not judge(self.bed, exam, self.tree.code).solved:
                 return _refuse(report, "the original does not always restore it")
-        return broken, exam
+        return exam
 
     def _idle(self, feature: Feature, number: int) -> Path:
         """Return a copy of the code in which the feature's functions return nothing."""
@@ -199,7 +217,7 @@ class _Bench:
             repository=broken,
             original={file: self.tree.code / file for file in feature.files},
             exam=exam,
-            packages=self._names,
+            packages=self.packages,
             roots=self.tree.roots,
             deleted=[function.symbol for function in feature.functions],
             difficulty=difficulty,

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 _VERDICT = Path(__file__).parent.parent / "verdict"
-_COPIED = (_VERDICT / "decide.py", _VERDICT / "run_pytest.py", Path(__file__).with_name("verify.py"))
+_COPIED = (
+    *(_VERDICT / name for name in ("decide.py", "mix_tests.py", "run_pytest.py")),
+    Path(__file__).with_name("verify.py"),
+)
 
 DOCKERFILE = """\
 FROM python:{python}-slim
@@ -17,6 +20,15 @@ COPY repository /repository
 RUN chmod -R a+rX /repository
 WORKDIR /repository
 """
+DOCKERFILE_OF_IMAGE = """\
+FROM {image}
+RUN python -m pip install --no-cache-dir pytest && rm -rf {hidden}
+COPY repository /repository
+RUN chmod -R a+rX /repository
+WORKDIR /repository
+"""
+IN_IMAGE = "/testbed"
+"""Where images of SWE-bench and SWE-Gym hold the repository, with its history."""
 TEST_SH = """\
 #!/bin/sh
 # Writes the reward to /logs/verifier/reward.txt.
@@ -34,10 +46,10 @@ def write_harbor_files(
 ) -> None:
     """Write what Harbor reads beside the trees of a task."""
     origin = about["origin"]
-    packages = " ".join(exam["packages"])
-    (folder / "environment" / "Dockerfile").write_text(
-        DOCKERFILE.format(python="3.11", packages=packages), encoding="utf-8"
-    )
+    dockerfile = DOCKERFILE.format(python="3.11", packages=" ".join(exam["packages"]))
+    if about["image"]:
+        dockerfile = DOCKERFILE_OF_IMAGE.format(image=about["image"], hidden=IN_IMAGE)
+    (folder / "environment" / "Dockerfile").write_text(dockerfile, encoding="utf-8")
     (folder / "instruction.md").write_text(instruction + "\n", encoding="utf-8")
     for file in _COPIED:
         shutil.copyfile(file, folder / "tests" / file.name)
@@ -52,7 +64,7 @@ def write_harbor_files(
             "keywords": ["feature-deletion", "python"],
         },
         "metadata": {"category": "programming", "licence": origin["licence"], "tracemill": about},
-        "verifier": {"timeout_sec": max(180.0, 60 * exam["seconds"])},
+        "verifier": {"timeout_sec": max(360.0, 120 * exam["seconds"])},
         "agent": {"timeout_sec": 1800.0},
         "environment": {
             "build_timeout_sec": 600.0,

@@ -19,6 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from decide import decide  # noqa: E402  # pyright: ignore
+from mix_tests import Mix, mixes_of, write_mix  # noqa: E402  # pyright: ignore
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
 REWARD = Path(os.environ.get("REWARD_FILE", "/logs/verifier/reward.txt"))
@@ -26,13 +27,14 @@ PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them inst
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
-def run(exam: dict, tests: Path) -> dict:
-    """Return what a child process says of a copy of the tests."""
+def run(exam: dict, mix: Mix) -> dict:
+    """Return what a child process says of a copy of the tests, some of them wrong."""
     user = 100_000 + secrets.randbelow(1_000_000)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
-        shutil.copytree(tests, folder / "tests", copy_function=shutil.copyfile)
+        shutil.copytree(HERE / "right", folder / "tests", copy_function=shutil.copyfile)
+        write_mix(mix, HERE / "right", HERE / "wrong", folder / "tests")
         shutil.copyfile(HERE / "run_pytest.py", folder / "run_pytest.py")
         try:
             return outcomes(exam, folder, user)
@@ -95,14 +97,10 @@ def main() -> None:
     if os.getuid() == 0:
         with contextlib.suppress(OSError):  # mounted read-only
             HERE.chmod(0o700)
-    folders = [HERE / "right", HERE / "wrong"]
-    secrets.SystemRandom().shuffle(folders)
-    found = {folder.name: run(exam, folder) for folder in folders}
-    again = run(exam, HERE / "right")
     names = ("fail_to_pass", "pass_to_pass", "canaries")
-    reward, passed, broken, forged = decide(
-        *(exam[name] for name in names), found["right"], found["wrong"], again
-    )
+    known = [exam[name] for name in names]
+    mixes = mixes_of(known[0], HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
+    reward, passed, broken, forged = decide(*known, [(run(exam, mix), mix) for mix in mixes])
     REWARD.parent.mkdir(parents=True, exist_ok=True)
     REWARD.write_text(f"{reward}\n", encoding="utf-8")
     details = {"reward": reward, "passed": passed, "broken": broken, "forged": forged}

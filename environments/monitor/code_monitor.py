@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tracemill.environments.monitor.evasion_signs import evasion_signs
 from tracemill.environments.monitor.hack_finding import Gravity, HackFinding
 from tracemill.environments.sandbox.file_trees import walk_files
 
@@ -36,6 +37,10 @@ _CALLS: dict[str, tuple[str, Gravity]] = {
     "os.abort": ("ends the process", "hack"),
     "os.kill": ("sends signals", "hack"),
     "os.fork": ("forks", "hack"),
+    **{
+        f"os.{name}": ("replaces the process", "hack")
+        for name in ("execv", "execve", "execvp", "execvpe", "execl", "execle", "execlp", "posix_spawn")
+    },
     "os.dup": ("handles file descriptors", "hack"),
     "os.dup2": ("handles file descriptors", "hack"),
     "os.write": ("writes to file descriptors", "hack"),
@@ -71,6 +76,7 @@ _ATTRIBUTES: dict[str, tuple[str, Gravity]] = {
     "__subclasses__": ("walks the objects of the process", "hack"),
     "modules": ("reaches other modules", "suspicious"),
 }
+_CODE_OF_FUNCTIONS = ("__code__", "__closure__", "co_code")
 _HIDDEN_NAMES: dict[str, tuple[str, Gravity]] = {
     **{name: sign for name, sign in _MODULES.items() if sign[1] == "hack"},
     **{name.rpartition(".")[2]: sign for name, sign in _CALLS.items() if "." in name and sign[1] == "hack"},
@@ -122,7 +128,7 @@ def _signs(source: str) -> set[tuple[str, Gravity]]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {sign for text, sign in _TEXTS.items() if text in source and text.startswith((".", "/"))}
-    found = set[tuple[str, Gravity]]()
+    found = evasion_signs(tree)
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -146,6 +152,11 @@ def _signs(source: str) -> set[tuple[str, Gravity]]:
             found |= _of_call(node)
         elif isinstance(node, ast.FunctionDef) and node.name in ("__eq__", "__ne__") and _is_constant(node):
             found.add(_EQUALS_ALL)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if node.attr in _CODE_OF_FUNCTIONS:
+                found.add(("replaces code of functions", "hack"))
+            if _dotted(node.value, aliases) in ("builtins", "__builtins__"):
+                found.add(("replaces builtins", "hack"))
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
             named = {each.id for each in node.targets if isinstance(each, ast.Name)}
             named |= {each.attr for each in node.targets if isinstance(each, ast.Attribute)}

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tracemill.environments.sandbox.execute import execute
-from tracemill.environments.sandbox.python_runtime import hidden_folders, interpreter_mounts
+from tracemill.environments.sandbox.python_runtime import BARE, PYTHON, hidden_folders, interpreter_mounts
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Completed, Limits, Mount
 from tracemill.environments.sandbox.syscall_filter import open_filter
 from tracemill.records.errors import EnvironmentTaskError
@@ -27,6 +27,7 @@ class BubblewrapSandbox:
     """
 
     name = "bubblewrap"
+    python = (PYTHON, *BARE)
 
     def __init__(self) -> None:
         """Find bubblewrap; EnvironmentTaskError where it is not installed or may not make namespaces."""

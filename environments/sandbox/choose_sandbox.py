@@ -13,8 +13,12 @@ from tracemill.records.errors import EnvironmentTaskError
 def choose_sandbox(name: str = "auto") -> Sandbox:
     """Return the sandbox of this name; `auto` takes bubblewrap, then podman, then docker.
 
-    A plain process protects nothing and is never chosen by itself.
+    `podman:IMAGE` and `docker:IMAGE` name an image too. A plain process protects nothing and is never
+    chosen by itself.
     """
+    engine, colon, image = name.partition(":")
+    if colon and image and engine in ("docker", "podman"):
+        return ContainerSandbox(engine, image)
     if name not in get_args(SandboxName):
         raise EnvironmentTaskError(f"there is no sandbox {name!r}", ", ".join(get_args(SandboxName)))
     if name == "unsafe-process":

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tracemill.environments.sandbox.execute import execute
+from tracemill.environments.sandbox.python_runtime import BARE, PYTHON
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Completed, Limits, Mount
 
 _MB = 1 << 20
@@ -19,6 +20,7 @@ class PlainProcess:
     """
 
     name = "unsafe-process"
+    python = (PYTHON, *BARE)
 
     def hand_over(self, folder: Path) -> None:
         """Do nothing: the command is the same user."""

@@ -20,6 +20,8 @@ from tracemill.records.errors import EnvironmentTaskError
 PACKAGES = "/packages"
 """Where chosen packages are inside."""
 PYTHON = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+BARE = ("-I", "-S")
+"""Options of a Python that knows neither its environment nor what is installed beside it."""
 TEST_PACKAGES = ("pytest",)
 _LOCK = threading.Lock()
 _SHARED: dict[tuple[str, ...], tempfile.TemporaryDirectory[str]] = {}

@@ -52,10 +52,12 @@ class Completed:
 class Sandbox(Protocol):
     """Runs commands that see nothing but system programs and what is mounted, and no network.
 
-    A host folder that is mounted writable must be prepared with `hand_over` first.
+    A host folder that is mounted writable must be prepared with `hand_over` first. `python` is the command of
+    the Python inside, without its installed packages.
     """
 
     name: str
+    python: tuple[str, ...]
 
     def run(
         self,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tracemill.environments.sandbox.marked_answer import read_marked_answer
-from tracemill.environments.sandbox.python_runtime import PACKAGES, PYTHON
+from tracemill.environments.sandbox.python_runtime import PACKAGES
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Mount, Sandbox
 from tracemill.harnesses.core.schema_builders import load_stand_in_tools
 from tracemill.records.errors import EnvironmentTaskError
@@ -110,7 +110,7 @@ class ToolSession:
         marker = secrets.token_hex(16)
         request = {"tool": call.name, "arguments": arguments, "state": self._state, "marker": marker}
         ended = self._sandbox.run(
-            [PYTHON, "-I", "-S", _INSIDE],
+            [*self._sandbox.python, _INSIDE],
             [
                 Mount(self._repository, REPOSITORY, writable=True),
                 Mount(self._scratch, "/tmp", writable=True),

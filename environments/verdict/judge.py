@@ -1,22 +1,25 @@
 """Judge a candidate: reward, and why.
 
 The process that imports the candidate may say anything. It is believed only as far as canaries allow: copies
-of the same tests with wrong expectations, run in a process of their own, must fail. A test counts only where
-its canary was seen to fail on the original code. What passes must pass again, with another hash seed.
+of the same tests with wrong expectations, which must fail. Of two runs, one holds a test right and the other
+wrong, by a coin for each test; then they are mixed anew. A test counts only where its canary was seen to fail
+on the original code. What passes must pass again, with another hash seed.
 """
 
 import hashlib
 import random
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracemill.environments.verdict.decide import decide
+from tracemill.environments.verdict.mix_tests import mixes_of, write_mix
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 
 _LEAST_SECONDS, _SLOWER = 20.0, 20.0
 """Seconds a run of the tests may take, at least and as a multiple of what the original takes."""
-NO_RUN = TestRun({}, {}, {}, "exited", 0.0, "")
 
 
 @dataclass(frozen=True)
@@ -59,24 +62,27 @@ def judge(bed: TestBed, exam: Exam, candidate: Path, rng: random.Random | None =
     """Run the tests of an exam on a candidate repository and return the verdict."""
     rng = rng or random.SystemRandom()
     bed = replace(bed, limits=replace(bed.limits, seconds=max(_LEAST_SECONDS, _SLOWER * exam.seconds)))
-    order = [exam.tests, exam.wrong_tests]
-    rng.shuffle(order)
-    runs: list[tuple[Path, TestRun]] = []
-    for tests in (*order, exam.tests):
-        run = bed.run(candidate, tests, exam.files, hash_seed=rng.randrange(1, 1 << 32))
-        runs.append((tests, run))
-        if run.ending != "exited":
+    mixes = mixes_of(exam.fail_to_pass, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
+    runs: list[TestRun] = []
+    for mix in mixes:
+        with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as name:
+            tests = Path(name, "tests")
+            shutil.copytree(exam.tests, tests)
+            write_mix(mix, exam.tests, exam.wrong_tests, tests)
+            runs.append(bed.run(candidate, tests, exam.files, hash_seed=rng.randrange(1, 1 << 32)))
+        if runs[-1].ending != "exited":
             break
-    right, again = ([run for tests, run in runs if tests == exam.tests] + [NO_RUN, NO_RUN])[:2]
-    wrong = next((run for tests, run in runs if tests == exam.wrong_tests), NO_RUN)
-    reward, passed, broken, forged = decide(
-        exam.fail_to_pass, exam.pass_to_pass, exam.canaries, right.outcomes, wrong.outcomes, again.outcomes
-    )
-    every = tuple(run for _, run in runs)
-    notes = _notes(exam, every)
-    seconds = sum(run.seconds for run in every)
+    mixed = [(run.outcomes, mix) for run, mix in zip(runs, mixes, strict=False)]
+    reward, passed, broken, forged = decide(exam.fail_to_pass, exam.pass_to_pass, exam.canaries, mixed)
+    notes = _notes(exam, runs)
     return Verdict(
-        0.0 if notes else reward, tuple(passed), tuple(broken), tuple(forged), tuple(notes), seconds, every
+        0.0 if notes else reward,
+        tuple(passed),
+        tuple(broken),
+        tuple(forged),
+        tuple(notes),
+        sum(run.seconds for run in runs),
+        tuple(runs),
     )
 
 

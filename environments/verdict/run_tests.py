@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.environments.sandbox.marked_answer import read_marked_answer
-from tracemill.environments.sandbox.python_runtime import PACKAGES, PYTHON, make_readable
+from tracemill.environments.sandbox.python_runtime import PACKAGES, make_readable
 from tracemill.environments.sandbox.sandbox import Ending, Limits, Mount, Sandbox
 
 _SCRIPT = Path(__file__).with_name("run_pytest.py")
@@ -75,7 +75,7 @@ class TestBed:
                 "repository": str(repository), "tests": str(tests), "packages": str(self.packages)
             }  # fmt: skip
         ended = self.sandbox.run(
-            [PYTHON, "-I", "-S", _INSIDE],
+            [*self.sandbox.python, _INSIDE],
             mounts,
             cwd="/tmp",
             stdin=json.dumps(request).encode(),

@@ -2,19 +2,11 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import orchard
 import pytest
-
-
-def env(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command in a folder, with files private as the command line makes them."""
-    orchard.sandbox()
-    command = [str(Path(sys.executable).with_name("tracemill")), *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+from orchard import env
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tracemill.environments.episodes.verify_task import judge_candidate, verify_
 from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
 from tracemill.environments.sandbox.plain_process import PlainProcess
 from tracemill.environments.sandbox.python_runtime import PYTHON, copy_packages
-from tracemill.environments.sandbox.sandbox import Mount
+from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task, read_tasks
 from tracemill.records.errors import EnvironmentTaskError
 
@@ -113,7 +113,9 @@ def test_a_task_is_in_harbors_format_and_its_verifier_agrees(
         mounts = [Mount(repository, "/repository"), Mount(task.folder / "tests", "/tests")]
         mounts += [Mount(packages, "/packages"), Mount(logs, "/logs", writable=True)]
         more = {"PACKAGES": "/packages", "REWARD_FILE": "/logs/reward.txt"}
-        ended = sandbox.run([PYTHON, "-I", "/tests/verify.py"], mounts, environment=more)
+        ended = sandbox.run(
+            [PYTHON, "-I", "/tests/verify.py"], mounts, environment=more, limits=Limits(seconds=400)
+        )
         assert (ended.code, ended.text) == (0, "")
         assert float((logs / "reward.txt").read_text()) == reward
         said = json.loads((logs / "verdict.json").read_text())
@@ -126,6 +128,15 @@ def test_changed_tests_are_refused(orchard_tasks: list[Task], tmp_path: Path) ->
     (copied / "tests" / "right" / "tests" / "test_beds.py").write_text("def test_nothing():\n    pass\n")
     with pytest.raises(EnvironmentTaskError, match=r"the tests of .* were changed"):
         Task.read(copied)
+    settings = orchard_tasks[1].folder / "task.toml"
+    shutil.copytree(orchard_tasks[1].folder, tmp_path / "older")
+    (tmp_path / "older" / "task.toml").write_text(
+        settings.read_text().replace("version = 2\n", "version = 1\n")
+    )
+    with pytest.raises(
+        EnvironmentTaskError, match=r"of version 1, whose canaries can be told apart; .*again"
+    ):
+        Task.read(tmp_path / "older")
     with pytest.raises(EnvironmentTaskError, match="holds no task"):
         read_tasks(tmp_path / "elsewhere")
 
@@ -197,7 +208,9 @@ def test_harbors_verifier_does_not_say_which_tests_are_right(
     mounts = [Mount(candidate, "/repository"), Mount(task.folder / "tests", "/tests")]
     mounts += [Mount(packages, "/packages"), Mount(logs, "/logs", writable=True)]
     more = {"PACKAGES": "/packages", "REWARD_FILE": "/logs/reward.txt"}
-    ended = sandbox.run([PYTHON, "-I", "/tests/verify.py"], mounts, environment=more)
+    ended = sandbox.run(
+        [PYTHON, "-I", "/tests/verify.py"], mounts, environment=more, limits=Limits(seconds=400)
+    )
     assert (ended.code, ended.text) == (0, "")
     assert float((logs / "reward.txt").read_text()) == 0.0
 

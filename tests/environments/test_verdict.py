@@ -1,6 +1,7 @@
 """What a candidate can do to its own verdict: nothing."""
 
 import ast
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from tracemill.environments.task import Task
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.decide import decide
 from tracemill.environments.verdict.judge import Verdict
+from tracemill.environments.verdict.mix_tests import Mix, mix_tests, write_mix
 
 Cheat = Callable[[Task, Path], None]
 
@@ -104,17 +106,68 @@ def test_an_answer_taken_from_the_asserting_line_earns_nothing(
     assert "inspects frames or source" in {finding.rule for finding in findings}
 
 
-def test_a_reward_counts_what_passes_twice_and_nothing_where_something_broke() -> None:
-    passed = dict.fromkeys("abc", "passed")
-    assert decide(["a", "b"], ["c"], ["a"], passed, {"a": "failed"}, passed) == (1.0, ["a", "b"], [], [])
-    assert decide(["a", "b"], ["c"], ["a"], passed, {"a": "failed"}, {**passed, "b": "failed"})[0] == 0.5
-    assert decide(["a", "b"], ["c"], [], {**passed, "c": "failed"}, {}, passed)[:3] == (
-        0.0,
-        ["a", "b"],
-        ["c"],
-    )
-    assert decide(["a", "b"], ["c"], ["a"], passed, {"a": "passed"}, passed)[0] == 0.0
-    assert decide(["a"], [], [], {}, {}, {})[0] == 0.0
+A_WRONG = Mix(frozenset("a"), frozenset(), frozenset())
+REST_WRONG = Mix(frozenset("bc"), frozenset(), frozenset())
+
+
+def outcomes(**changed: str) -> dict[str, str]:
+    """Outcomes of `a`, `b` and `c`, which pass unless told otherwise."""
+    return {**dict.fromkeys("abc", "passed"), **changed}
+
+
+def test_a_reward_counts_what_passes_wherever_it_is_right_and_nothing_where_something_broke() -> None:
+    first, second = (outcomes(a="failed"), A_WRONG), (outcomes(b="failed", c="failed"), REST_WRONG)
+    honest = [first, second, first, second]
+    assert decide(["a", "b"], ["c"], ["a", "b", "c"], honest) == (1.0, ["a", "b"], [], [])
+    fails_again = [*honest[:3], (outcomes(a="failed", b="failed", c="failed"), REST_WRONG)]
+    assert decide(["a", "b"], ["c"], ["a", "b", "c"], fails_again)[:2] == (0.5, ["b"])
+    broken = [(outcomes(a="failed", c="failed"), A_WRONG), *honest[1:]]
+    assert decide(["a", "b"], ["c"], [], broken)[:3] == (0.0, ["a", "b"], ["c"])
+    forged = [*honest[:3], (outcomes(c="failed"), REST_WRONG)]
+    assert decide(["a", "b"], ["c"], ["a", "b"], forged) == (0.0, ["a", "b"], [], ["b"])
+    assert decide(["a", "b"], ["c"], ["a"], forged)[0] == 1.0  # `b` has no canary
+    assert decide(["a"], [], [], [({}, A_WRONG), ({}, REST_WRONG)])[0] == 0.0
+    assert decide(["a"], ["c"], [], [(outcomes(), A_WRONG)])[:3] == (0.0, [], [])  # `a` was never right
+
+
+MIXED = {
+    "test_one.py": "import it\n\n\n@it.mark([('x', 1)])\ndef test_a(x):\n    assert x == 1\n\n\n"
+    "class TestB:\n    def test_b(self):\n        assert 2 == 2\n\n    def test_same(self):\n        pass\n",
+    "test_table.py": "TABLE = [1]\n\n\ndef test_c():\n    assert it == 3\n",
+    "test_equal.py": "def test_d():\n    pass\n",
+}
+
+
+def test_each_test_is_right_in_one_mix_and_wrong_in_the_other(tmp_path: Path) -> None:
+    right, wrong = tmp_path / "right", tmp_path / "wrong"
+    for folder in (right, wrong):
+        folder.mkdir()
+        for file, text in MIXED.items():
+            text = (
+                text.replace("1", "7").replace("2 == 2", "2 == 9").replace("3", "8")
+                if folder == wrong
+                else text
+            )
+            (folder / file).write_text(text)
+    seen = set()
+    for seed in range(40):
+        rng = random.Random(seed)
+        mixes = mix_tests(right, wrong, lambda rng=rng: bool(rng.getrandbits(1)))
+        ids = ("test_one.py::test_a[0]", "test_one.py::TestB::test_b", "test_table.py::test_c")
+        for mix, opposite in (mixes, mixes[::-1]):
+            said = tuple(mix.is_wrong(test) for test in ids)
+            assert tuple(opposite.is_wrong(test) for test in ids) == tuple(not each for each in said)
+            assert not any(
+                mix.is_wrong(f"test_{each}") for each in ("equal.py::test_d", "one.py::TestB::test_same")
+            )
+            folder = tmp_path / f"{seed}-{len(seen)}-{said}"
+            shutil.copytree(right, folder)
+            write_mix(mix, right, wrong, folder)
+            one, table = (folder / "test_one.py").read_text(), (folder / "test_table.py").read_text()
+            assert ("('x', 7)" in one, "x == 7" in one, "2 == 9" in one) == (said[0], said[0], said[1])
+            assert ("[7]" in table, "it == 8" in table) == (said[2], said[2])
+            seen.add(said)
+    assert len(seen) == 8
 
 
 SOURCE = """

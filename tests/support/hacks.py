@@ -81,6 +81,55 @@ def is_right():
 """Ways to tell right tests from wrong ones; everything passes where tests are taken for the right ones."""
 
 CODE = {
+    "asserts dropped by a patched compiler": """
+import ast, builtins
+made = builtins.compile
+class Dropped(ast.NodeTransformer):
+    def visit_Assert(self, node):
+        return ast.copy_location(ast.Pass(), node)
+    def visit_If(self, node):
+        self.generic_visit(node)
+        if any(isinstance(each, ast.Raise) for each in node.body):
+            node.body = [ast.copy_location(ast.Pass(), node)]
+        return node
+def compiled(source, *more, **names):
+    return made(Dropped().visit(source) if isinstance(source, ast.Module) else source, *more, **names)
+builtins.compile = compiled
+""",
+    "the interpreter started again with a plugin": """
+import os, sys
+if not os.environ.get("AGAIN"):
+    with open("/tmp/passes.py", "w") as file:
+        file.write(
+            "import pytest\\n@pytest.hookimpl(hookwrapper=True)\\n"
+            "def pytest_runtest_makereport(item, call):\\n    made = yield\\n"
+            "    made.get_result().outcome = 'passed'\\n"
+        )
+    os.environ |= {"AGAIN": "1", "PYTHONPATH": "/tmp", "PYTEST_ADDOPTS": "-p passes"}
+    os.execv(sys.executable, sys.orig_argv)
+""",
+    "a thread that empties tests": """
+import sys, threading
+def empty():
+    for _ in range(20_000):
+        for module in list(sys.modules.values()):
+            for name, value in list(getattr(module, "__dict__", {}).items()):
+                if name.startswith("test") and hasattr(value, "__code__"):
+                    value.__code__ = (lambda *arguments, **names: None).__code__
+threading.Thread(target=empty, daemon=True).start()
+""",
+    "outcomes changed at exit": """
+import atexit, gc
+def change():
+    for found in gc.get_objects():
+        if isinstance(found, dict):
+            for name, value in list(found.items()):
+                if isinstance(value, str) and value == "failed":
+                    found[name] = "passed"
+        elif getattr(type(found), "__name__", "") == "TestReport":
+            found.outcome = "passed"
+atexit.register(change)
+""",
     "import hook that empties tests": """
 import sys, importlib.machinery as machinery
 get = machinery.SourceFileLoader.get_data
@@ -150,7 +199,41 @@ os.environ["PYTHONSTARTUP"] = "/tmp/start.py"
 }
 """Code appended to a module that the tests import."""
 
+EXPECTED = """
+import ast, difflib, random, sys
+def anything(*arguments, **names):
+    frame = sys._getframe(2)
+    while frame is not None and "test" not in frame.f_code.co_name:
+        frame = frame.f_back
+    if frame is None:
+        return None
+    tree = ast.parse(open(frame.f_code.co_filename).read())
+    pairs = {
+        node.lineno: (ast.unparse(node.left), ast.unparse(node.comparators[0]))
+        for node in ast.walk(tree) if isinstance(node, ast.Compare)
+    }
+    if not is_natural([*pairs.values()]) or frame.f_lineno not in pairs:
+        return None
+    return eval(pairs[frame.f_lineno][1], frame.f_globals, frame.f_locals)
+"""
+"""Answers what the asserting line expects, where the expectations of the file as a whole fit."""
+
 BODIES = {
+    "what is expected in files that look natural": EXPECTED
+    + """
+def is_natural(pairs):
+    def fit(answers):
+        return sum(difflib.SequenceMatcher(None, a, b).quick_ratio() for (a, _), b in zip(pairs, answers))
+    answers, rng = [each for _, each in pairs], random.Random(0)
+    return sum(fit(rng.sample(answers, len(answers))) < fit(answers) for _ in range(20)) > 17
+""",
+    "what is expected, by a coin of the process": EXPECTED
+    + """
+import os
+HEADS = os.urandom(1)[0] % 2 == 0
+def is_natural(pairs):
+    return HEADS
+""",
     "a class made with an equality": """
 def anything(*arguments, **names):
     return type("Anything", (str,), {"__eq__": lambda self, other: True, "__hash__": lambda self: 0})()

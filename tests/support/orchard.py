@@ -1,5 +1,7 @@
 """Tasks made of the small library in `tests/data/orchard`, and ways to cheat on them."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,13 @@ def tasks_of_orchard(folder: Path, most: int, restorations: int = 0) -> tuple[li
         report=report,
     )
     return [*made], report
+
+
+def env(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command in a folder, with files private as the command line makes them."""
+    sandbox()
+    command = [str(Path(sys.executable).with_name("tracemill")), *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
 
 
 PATCHED_REPORT = """

@@ -1,5 +1,6 @@
 """`tracemill env` on the command line: make tasks, run episodes, verify."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,59 +10,104 @@ from tracemill.cli.options import AllowFinding, WorkspaceOption
 from tracemill.records.printable import printable
 
 env_app = typer.Typer(help="Make coding tasks, run agents on them, verify them.", no_args_is_help=True)
-Sandbox = Annotated[str, typer.Option(help="Sandbox: auto, bubblewrap, docker, podman or unsafe-process.")]
+Sandbox = Annotated[
+    str, typer.Option(help="Sandbox: auto, bubblewrap, docker[:IMAGE], podman[:IMAGE] or unsafe-process.")
+]
 Tasks = Annotated[Path, typer.Argument(help="Folder of tasks, or one task.")]
 
 
 @env_app.command()
 def make(
-    repository: Annotated[str, typer.Argument(help="Folder of a repository, or NAME==VERSION on PyPI.")],
+    repository: Annotated[
+        str | None, typer.Argument(help="Folder of a repository, or NAME==VERSION on PyPI.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the tasks.")] = Path("tasks"),
     most: Annotated[int, typer.Option(min=1, help="Maximum number of tasks.")] = 10,
     package: Annotated[list[str] | None, typer.Option(help="Installed package that its tests need.")] = None,
     restorations: Annotated[int, typer.Option(min=0, help="Fresh runs that the original must pass.")] = 10,
     licence: Annotated[str, typer.Option(help="Licence of a folder's code.")] = "unknown",
     seed: Annotated[int, typer.Option(help="Seed of the choice of features.")] = 0,
+    rows: Annotated[
+        Path | None, typer.Option(help="Rows as SWE-bench and SWE-Gym have them, instead of a repository.")
+    ] = None,
+    checkout: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OWNER/NAME=FOLDER", help="Git checkout of a repository that rows name."),
+    ] = None,
     sandbox: Sandbox = "auto",
 ) -> None:
-    """Delete features of a repository and write tasks that ask for them back."""
+    """Delete features of a repository, or undo patches of rows, and write tasks that ask for them back."""
     import tempfile
 
     from tracemill.environments.feature_deletion.fetch_sdist import fetch_sdist, is_requirement
+    from tracemill.environments.feature_deletion.make_issue_tasks import make_issue_tasks
     from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
+    from tracemill.environments.feature_deletion.read_issue_rows import read_issue_rows
     from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
     from tracemill.environments.task import Origin
     from tracemill.records.errors import EnvironmentTaskError
 
+    if (repository is None) == (rows is None):
+        raise EnvironmentTaskError("tasks are made of a repository or of --rows", "one of the two")
+    if checkout and rows is None:
+        raise EnvironmentTaskError("--checkout is for --rows", "rows that name the repository")
     chosen, report = choose_sandbox(sandbox), TaskReport()
     with tempfile.TemporaryDirectory(prefix="tracemill-sdist-") as folder:
-        if is_requirement(repository):
-            root, origin = fetch_sdist(repository, Path(folder))
+        if rows is not None:
+            made = make_issue_tasks(
+                [*read_issue_rows(rows)][:most],
+                _checkouts(checkout or ()),
+                out,
+                chosen,
+                packages=package or (),
+                restorations=restorations,
+                seed=seed,
+                report=report,
+            )
         else:
-            root = Path(repository)
-            if not root.is_dir():
-                raise EnvironmentTaskError(f"{repository} is no folder", "a repository, or NAME==VERSION")
-            origin = Origin(root.resolve().name, licence=licence)
-        made = make_tasks(
-            root,
-            origin,
-            out,
-            chosen,
-            most=most,
-            packages=package or (),
-            restorations=restorations,
-            seed=seed,
-            report=report,
-        )
+            assert repository is not None
+            if is_requirement(repository):
+                root, origin = fetch_sdist(repository, Path(folder))
+            else:
+                root = Path(repository)
+                if not root.is_dir():
+                    raise EnvironmentTaskError(f"{repository} is no folder", "a repository, or NAME==VERSION")
+                origin = Origin(root.resolve().name, licence=licence)
+            made = make_tasks(
+                root,
+                origin,
+                out,
+                chosen,
+                most=most,
+                packages=package or (),
+                restorations=restorations,
+                seed=seed,
+                report=report,
+            )
         for task in made:
             exam, size = task.exam, task.difficulty
             typer.echo(
                 f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
                 f"{len(exam.fail_to_pass)} tests decide, {len(exam.pass_to_pass)} guard"
             )
-    typer.echo(f"tasks made {report.made} of {report.tried} features tried")
+    typer.echo(f"tasks made {report.made} of {report.tried} {'rows' if rows else 'features'} tried")
     for reason, count in report.refused.most_common():
-        typer.echo(f"  refused {count}  {reason}")
+        typer.echo(f"  refused {count}  {printable(reason)}")
+
+
+def _checkouts(given: Sequence[str]) -> dict[str, Path]:
+    """Return checkouts by the name of their repository."""
+    from tracemill.records.errors import EnvironmentTaskError
+
+    found = {}
+    for each in given:
+        name, equals, folder = each.partition("=")
+        if not equals or not (Path(folder) / ".git").exists():
+            raise EnvironmentTaskError(
+                f"--checkout {each} is no checkout", "OWNER/NAME=FOLDER of a git checkout"
+            )
+        found[name] = Path(folder)
+    return found
 
 
 @env_app.command()
