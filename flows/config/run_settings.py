@@ -72,6 +72,7 @@ _PATHS = (
     *(("release", key) for key in ("tokenizer", "outcomes")),
     *(("training", key) for key in ("output", "chat_template", "accelerate")),
     *(("composer", key) for key in ("tasks", "prompts", "hints", "prm")),
+    ("gate", "step_scorer"),
     ("verified", "tasks"),
 )
 """Tables and keys whose values are paths, or lists of them; `composer` is a table of `training`."""
