@@ -128,12 +128,6 @@ def _check_device(settings: TrainingSettings) -> None:
             "use device = 'cpu', or 'auto'",
         )
     on_gpu = torch.cuda.is_available() and settings.device != "cpu"
-    if settings.lora is not None and settings.lora.quantize != "none" and not on_gpu:
-        raise TrainingError(
-            f'training.lora.quantize = "{settings.lora.quantize}" and the training is on the CPU',
-            "a GPU for weights of 4 bits",
-            'set training.lora.quantize = "none"',
-        )
     if settings.bf16 and not on_gpu:
         raise TrainingError(
             "training.bf16 = true and the training is on the CPU",
