@@ -59,7 +59,7 @@ def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A student of `repair` that has practised a little."""
     from benchmarks.teaching.student import SMALL, practise
 
-    return practise(WORLDS["repair"], tmp_path_factory.mktemp("student") / "student", SMALL, 0, steps=150)
+    return practise(WORLDS["repair"], tmp_path_factory.mktemp("student") / "student", SMALL, 0, steps=200)
 
 
 @pytest.mark.slow
@@ -70,16 +70,16 @@ def test_success_is_what_the_teaching_benchmark_plays(
     from benchmarks.teaching.student import Student
 
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    tasks = range(5_000_000, 5_000_012)
+    tasks = range(5_000_000, 5_000_048)
     played = Student(student).play(WORLDS["repair"], tasks, 0, temperature=0)
     expected = sum(session.reward for session in played) / len(played)
     assert 0 < expected < 1
-    flags = ("--workspace", tmp_path / "w", "--world", REPAIR, "--tasks", "5000000:5000012")
+    flags = ("--workspace", tmp_path / "w", "--world", REPAIR, "--tasks", "5000000:5000048")
     flags = (*flags, "--new-tokens", "40", "--device", "cpu", "--json")
     done = console("eval-model", student, *flags)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)["played"]["models"][str(student)]
-    assert found["tasks"] == 12
+    assert found["tasks"] == 48
     assert found["success"] == expected
     assert found["reward"] == expected
     assert found["calls"] == sum(bool(turn.action.tool) for each in played for turn in each.turns)

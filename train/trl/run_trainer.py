@@ -128,6 +128,13 @@ def _check_device(settings: TrainingSettings) -> None:
             "use device = 'cpu', or 'auto'",
         )
     on_gpu = torch.cuda.is_available() and settings.device != "cpu"
+    splits = any(os.environ.get(f"ACCELERATE_USE_{name}") == "true" for name in ("FSDP", "DEEPSPEED"))
+    if settings.accelerate is not None and splits and not on_gpu:
+        raise TrainingError(
+            f"{settings.accelerate} splits the model, which accelerate does on GPUs alone",
+            "a GPU for each process",
+            "leave training.accelerate out: each process then holds the whole model",
+        )
     if settings.bf16 and not on_gpu:
         raise TrainingError(
             "training.bf16 = true and the training is on the CPU",
