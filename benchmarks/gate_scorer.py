@@ -202,7 +202,7 @@ def train_scorer(recorded: Recorded, folder: Path, seed: int) -> tuple[Path, dic
     trained = run_training(
         TrainingJob(release=release, settings=settings, tracemill_version="benchmark"), lambda said: None
     )
-    return trained.path, {"pairs": len(pairs), **trained.report["calibration"]}
+    return trained.path, {**trained.report["calibration"], "pairs": len(pairs)}
 
 
 def with_words(recorded: Recorded, folder: Path) -> dict[tuple[int, str], GateStepFacts]:

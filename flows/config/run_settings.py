@@ -236,6 +236,8 @@ class RunSettings(FrozenModel):
         for newer in ("judge", "verified"):
             if given[newer] is None:
                 del given[newer]
+        if given["gate"]["step_scorer"] is None:
+            del given["gate"]["step_scorer"]
         if given.get("verified", {}).get("tasks", "") is None:
             del given["verified"]["tasks"]
         for judged in (
