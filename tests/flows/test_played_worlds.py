@@ -54,22 +54,45 @@ def test_the_table_says_what_a_model_solves() -> None:
     ]
 
 
-@pytest.fixture(scope="module")
-def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A student of `repair` that has practised a little."""
-    from benchmarks.teaching.student import SMALL, practise
-
-    return practise(WORLDS["repair"], tmp_path_factory.mktemp("student") / "student", SMALL, 0, steps=200)
+@pytest.fixture
+def path_of_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    places = (str(ROOT), str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH", ""))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(places))
 
 
 @pytest.mark.slow
-def test_success_is_what_the_teaching_benchmark_plays(
-    console: Call, student: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Greedy, task by task, as the benchmark's own loop plays the same student."""
-    from benchmarks.teaching.student import Student
+@pytest.mark.usefixtures("path_of_worlds")
+def test_success_is_the_share_of_tasks_of_reward_1(console: Call, tmp_path: Path) -> None:
+    """Two students with weights drawn at random, in a world that is the same to all."""
+    from benchmarks.teaching.student import SMALL, make_model, make_tokenizer
 
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    tokenizer = make_tokenizer(WORLDS["repair"])
+    models = [tmp_path / name for name in ("one", "two")]
+    for seed, model in enumerate(models):
+        tokenizer.save_pretrained(model)
+        make_model(tokenizer, SMALL, seed).save_pretrained(model)
+    flags = ("--workspace", tmp_path / "w", "--world", "third_world:ThirdWorld", "--tasks", "4:24")
+    flags = (*flags, "--new-tokens", "5", "--turns", "2", "--temperature", "1", "--device", "cpu", "--json")
+    done = console("eval-model", *models, *flags)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert list(found) == ["played"]  # no release was asked for
+    first, second = (found["played"]["models"][str(model)] for model in models)
+    assert (first["tasks"], first["success"]) == (20, 0.3)  # 6, 9, ... 21
+    assert first["reward"] == pytest.approx((6 + 14 * 0.25) / 20)
+    low, high = first["success_interval"]
+    assert 0.05 <= low < 0.3 < high <= 0.6
+    assert (second["gain"], second["gain_interval"]) == (0.0, [0.0, 0.0])
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.usefixtures("path_of_worlds")
+def test_success_is_what_the_teaching_benchmark_plays(console: Call, tmp_path: Path) -> None:
+    """Greedy, as the benchmark's own loop plays the same student, which has practised a little."""
+    from benchmarks.teaching.student import SMALL, Student, practise
+
+    student = practise(WORLDS["repair"], tmp_path / "student", SMALL, 0, steps=200)
     tasks = range(5_000_000, 5_000_048)
     played = Student(student).play(WORLDS["repair"], tasks, 0, temperature=0)
     expected = sum(session.reward for session in played) / len(played)
@@ -89,13 +112,14 @@ def test_success_is_what_the_teaching_benchmark_plays(
 
 
 @pytest.mark.slow
-def test_what_cannot_be_played_is_refused(student: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_played_is_refused(tmp_path: Path) -> None:
     from tracemill.train.trl.play import play
 
-    for model, world, said in (
-        (student, "no_such_module:World", "the world no_such_module:World cannot be imported"),
-        (student, "json:JSONDecoder", "'json:JSONDecoder' is no world; expected module:class"),
-        (tiny_model(tmp_path / "tiny"), REPAIR, "cannot be read: its chat template is none that TRL knows"),
+    model = tiny_model(tmp_path / "tiny")
+    for world, said in (
+        ("no_such_module:World", "the world no_such_module:World cannot be imported"),
+        ("json:JSONDecoder", "'json:JSONDecoder' is no world; expected module:class"),
+        (REPAIR, "cannot be read: its chat template is none that TRL knows"),
     ):
         settings = TrainingSettings.model_validate({"model": str(model), "device": "cpu"})
         question = PlayQuestion(
