@@ -15,6 +15,7 @@ from tracemill.flows.ingest.ingest_order import (
     plan_order,
 )
 from tracemill.flows.ingest.ingest_shard import ShardIngester
+from tracemill.flows.labeling.action_scores import check_step_scorer
 from tracemill.flows.labeling.dispute_sources import dispute_sources
 from tracemill.flows.labeling.vote_policy import build_vote_policy, check_vote
 from tracemill.flows.release.outcome_file import read_outcome_file
@@ -171,7 +172,7 @@ def check_teachers(settings: RunSettings) -> None:
 
     Raises ConfigError where there is no cap, where terms of a teacher restrict training, where the vote
     cannot be won (`check_vote`), where an environment is named that no package gives, or where a key is not
-    set or cannot be one.
+    set or cannot be one. Raises TrainingError where the gate's step scorer is none, or cannot be loaded here.
     """
     asked = settings.asked()
     if not asked:
@@ -181,6 +182,8 @@ def check_teachers(settings: RunSettings) -> None:
         require_training_terms(settings.models())
     check_vote(settings)
     dispute_sources(settings)
+    if settings.gate.step_scorer is not None:
+        check_step_scorer(settings.gate.step_scorer)
     for teacher in settings.models():
         variable = teacher.key_variable()
         if variable and not os.environ.get(variable):

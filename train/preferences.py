@@ -5,23 +5,17 @@ side (the reward of SimPO, https://arxiv.org/abs/2405.14734, without its scale);
 difference, in nats a token. Neither needs the model that a training began from.
 """
 
-import json
 import random
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from tracemill.records.errors import TrainingError
+from tracemill.train.ask_child import ask_child
 from tracemill.train.training_job import TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 
-QUESTION, MEASURED = "measure.json", "measured.json"
 HELD_OUT = ("validation", "test")
 """Splits whose pairs no training reads."""
 PAIR_COLUMNS = ("trace_id", "chosen_operation", "rejected_operation", "label_source")
@@ -80,25 +74,7 @@ def measure_preferences(question: PreferenceQuestion, environment: dict[str, str
 
     Raises TrainingError if a model or the release cannot be loaded, or no pair is held out.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / QUESTION).write_text(question.model_dump_json(), encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "tracemill.train.trl.measure", folder],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
-        try:
-            measured: dict[str, Any] = json.loads((Path(folder) / MEASURED).read_bytes())
-        except OSError:
-            raise TrainingError(
-                f"measuring models ended with code {done.returncode}", "figures", "call it again"
-            ) from None
-    if (why := measured.get("refused")) is not None:
-        raise TrainingError(why)
-    return PreferenceMargins.model_validate(measured)
+    return PreferenceMargins.model_validate(ask_child("tracemill.train.trl.measure", question, environment))
 
 
 def resample(

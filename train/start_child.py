@@ -277,9 +277,15 @@ def _failure_text(outcome: dict[str, Any] | None, code: int, log: Path) -> str:
 
 def training_environment(job: TrainingJob) -> dict[str, str]:
     """Return the environment of the child; it is offline if model and release are local."""
-    passed = child_environment(os.environ, job.settings.environment)
+    offline = job.release.path is not None and Path(job.settings.model).is_absolute()
+    return model_environment(job.settings, offline)
+
+
+def model_environment(settings: TrainingSettings, offline: bool) -> dict[str, str]:
+    """Return the environment of a child that loads models."""
+    passed = child_environment(os.environ, settings.environment)
     passed |= {"HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1", "PYTHONUTF8": "1"}
     passed |= {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-    if job.release.path is not None and Path(job.settings.model).is_absolute():
+    if offline:
         passed |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     return passed

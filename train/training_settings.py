@@ -39,8 +39,8 @@ class LoraSettings(_Model):
     target_modules: str | tuple[str, ...] = "all-linear"
     """Names of the layers that get an adapter, or `all-linear`."""
     quantize: Literal["none", "4bit"] = "none"
-    """`4bit`: the other weights are loaded as 4-bit NormalFloat through bitsandbytes, which wants a GPU
-    (QLoRA, https://arxiv.org/abs/2305.14314)."""
+    """`4bit`: the other weights are loaded as 4-bit NormalFloat through bitsandbytes (QLoRA,
+    https://arxiv.org/abs/2305.14314)."""
 
 
 class TrainingSettings(_Model):

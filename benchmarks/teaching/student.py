@@ -31,6 +31,25 @@ TEMPLATE = (
     "{% endfor %}<end> "
     "{% endif %}{% endfor %}{% if add_generation_prompt %}<agent> {% endif %}"
 )
+RESPONSE_TEMPLATE = {
+    "defaults": {"role": "assistant"},
+    "start_anchor": "<agent>",
+    "fields": {
+        "tool_calls": {
+            "open_pattern": r"<call>\s*(?P<name>\S+)",
+            "close_pattern": r"<end>\s*",
+            "repeats": True,
+            "content": "xml-inline",
+            "content_args": {
+                "tag_pattern": r"<(?P<key>[^<>\s]+)>\s*(?P<value>.*?)\s*(?=<[^<>\s]+>|$)",
+                "value_parser": {"name": "text"},
+            },
+            "transform": {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}},
+        },
+        "content": {"close_pattern": r"<end>\s*", "content": "text"},
+    },
+}
+"""How transformers reads the student's words back, as `parse_action` does."""
 HINT = "<hint>"
 """The word before the action that a hint names."""
 MOST_WORDS = 40
@@ -115,7 +134,7 @@ def make_tokenizer(world: World) -> PreTrainedTokenizerFast:
     known = [word for word in words if not word.startswith("#")]
     inner = Tokenizer(WordLevel({word: place for place, word in enumerate(known)}, unk_token="<unk>"))
     inner.pre_tokenizer = WhitespaceSplit()
-    return PreTrainedTokenizerFast(
+    tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=inner,
         pad_token="<pad>",
         unk_token="<unk>",
@@ -123,6 +142,8 @@ def make_tokenizer(world: World) -> PreTrainedTokenizerFast:
         chat_template=TEMPLATE,
         model_max_length=512,
     )
+    tokenizer.response_template = RESPONSE_TEMPLATE
+    return tokenizer
 
 
 def _error_words(world: World) -> dict[str, None]:

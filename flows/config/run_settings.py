@@ -72,6 +72,7 @@ _PATHS = (
     *(("release", key) for key in ("tokenizer", "outcomes")),
     *(("training", key) for key in ("output", "chat_template", "accelerate")),
     *(("composer", key) for key in ("tasks", "prompts", "hints", "prm")),
+    ("gate", "step_scorer"),
     ("verified", "tasks"),
 )
 """Tables and keys whose values are paths, or lists of them; `composer` is a table of `training`."""
@@ -235,6 +236,8 @@ class RunSettings(FrozenModel):
         for newer in ("judge", "verified"):
             if given[newer] is None:
                 del given[newer]
+        if given["gate"]["step_scorer"] is None:
+            del given["gate"]["step_scorer"]
         if given.get("verified", {}).get("tasks", "") is None:
             del given["verified"]["tasks"]
         for judged in (

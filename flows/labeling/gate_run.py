@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.labeling.action_scores import ActionScores
 from tracemill.flows.labeling.gate_weights import GateExperience, keep_weights
 from tracemill.records.identity import canonical_json, digest
 from tracemill.records.pair import StepVotes
@@ -25,6 +27,7 @@ from tracemill.teachers.gate.step_costs import (
 )
 from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
 from tracemill.teachers.pricing.price_book import PriceBook
+from tracemill.train.prm.trained_scorer import TrainedScorer
 
 if TYPE_CHECKING:
     from tracemill.flows.labeling.label_shard import ShownTrace
@@ -39,7 +42,9 @@ def gate_version(settings: RunSettings) -> str:
     Under another name verdicts are made anew. Where the gate chooses, cap and prior are part of it, so that a
     raised cap asks more.
     """
-    gate = settings.gate.model_dump(mode="json")
+    gate = settings.gate.model_dump(mode="json", exclude={"step_scorer"})
+    if settings.gate.step_scorer is not None:
+        gate["scorer"] = TrainedScorer.read(settings.gate.step_scorer).digest
     if settings.gate.share < 1:
         gate["prior"] = PRIOR.name
         if settings.budget is not None:
@@ -58,6 +63,7 @@ class Gate:
         self._teachers = teachers
         self._experience = GateExperience.of(work)
         self.belief: PairModel = self._experience.belief()
+        self._scores = ActionScores.open(settings.gate.step_scorer, work)
         self._pacer = Pacer()
         self._promised_usd, self._promised_states = 0.0, 0
         self._seen, self._seen_usd = 0, 0.0
@@ -110,7 +116,7 @@ class Gate:
 
     def value(self, questions: Sequence[Question], shown: "Sequence[ShownTrace]") -> list[ValuedStep]:
         """Return every step with what is expected of it where all steps are asked."""
-        facts = self._facts(shown)
+        facts = self._facts(questions, shown)
         steps = [facts[question.step_id] for question in questions]
         beliefs = [self.belief.probability(step.words) for step in steps]
         return score_pair_values(steps, beliefs, step_costs_usd(questions, self._shares()))
@@ -144,14 +150,28 @@ class Gate:
         self._experience.add(decisions, {step.step_id: step.verdict for step in votes})
         self.belief = self._experience.belief()
         keep_weights(self._work, self.belief)
+        if self._scores is not None:
+            self._scores.keep()
 
-    def _facts(self, shown: "Sequence[ShownTrace]") -> dict[str, GateStepFacts]:
-        return {
+    def _facts(
+        self, questions: Sequence[Question], shown: "Sequence[ShownTrace]"
+    ) -> dict[str, GateStepFacts]:
+        found = {
             step.step_id: step
             for item in shown
             for step in build_step_features(
                 item.trace, {at: given.tools for at, given in item.presentations.items()}
             )
+        }
+        if self._scores is None:
+            return found
+        done = {str(state.step_id): state.student_action for item in shown for state in item.trace.states()}
+        words = self._scores.words([(question, done[question.step_id]) for question in questions])
+        return {
+            question.step_id: replace(
+                found[question.step_id], words=(*found[question.step_id].words, words[question.step_id])
+            )
+            for question in questions
         }
 
     def _shares(self) -> list[PricedTeacher]:

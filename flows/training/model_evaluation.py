@@ -1,14 +1,15 @@
-"""Measure models on the pairs that a release holds out: all of them, by operation and by source."""
+"""Measure models: on the pairs that a release holds out, by operation and by source, and in worlds."""
 
+import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.training.resolve_release import resolve_training_release
 from tracemill.records.errors import ConfigError, TrainingError
-from tracemill.records.version import __version__
+from tracemill.train.played_worlds import SOLVED, PlayedTasks, PlayQuestion, play_world
 from tracemill.train.preferences import (
     NO_PAIR,
     PreferenceMargins,
@@ -18,22 +19,44 @@ from tracemill.train.preferences import (
     measure_preferences,
     resample,
 )
-from tracemill.train.start_child import check_model_folder, check_packages, training_environment
-from tracemill.train.training_job import TrainingJob
+from tracemill.train.start_child import check_model_folder, check_packages, model_environment
 from tracemill.train.training_settings import TrainingSettings
 
 _READ = {"max_length", "context", "device", "chat_template", "environment"}
 """Keys of `[training]` that change what is measured."""
 
 
-def evaluate_models(settings: RunSettings, models: Sequence[str], asked: str | None) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Play:
+    """Tasks `first` to `first + tasks - 1` of the world `module:class`, and how models act in them."""
+
+    world: str
+    first: int = 0
+    tasks: int = 100
+    temperature: float = 0.0
+    turns: int = 16
+    new_tokens: int = 256
+
+    @classmethod
+    def of(cls, world: str, tasks: str, temperature: float, turns: int, new_tokens: int) -> "Play":
+        """Read `FIRST:END` as a range of tasks. Raises ConfigError if it is none."""
+        first, _, end = tasks.partition(":")
+        if not (first.isdecimal() and end.isdecimal() and int(first) < int(end)):
+            raise ConfigError(f"--tasks {tasks!r} is no range of tasks", "FIRST:END, as in 0:100")
+        return cls(world, int(first), int(end) - int(first), temperature, turns, new_tokens)
+
+
+def evaluate_models(
+    settings: RunSettings, models: Sequence[str], asked: str | None, play: Play | None = None
+) -> dict[str, Any]:
     """Return how each model ranks the held-out pairs of the release `asked` names, by default the newest.
 
-    The first model decides which pairs fit, and the others are compared with it on the same pairs.
+    The first model decides which pairs fit, and the others are compared with it on the same pairs. With
+    `play` also the share of tasks that each solves; pairs are then measured only where `asked` is given.
 
     Raises:
         ConfigError: A model is given twice.
-        TrainingError: A model cannot be loaded, or no pair is held out or fits.
+        TrainingError: A model or the world cannot be loaded, or no pair is held out or fits.
         ReleaseError, SourceError: The release is not there.
     """
     if len(set(models)) < len(models):
@@ -42,6 +65,59 @@ def evaluate_models(settings: RunSettings, models: Sequence[str], asked: str | N
     training = TrainingSettings.model_validate(given | {"model": models[0], "method": "dpo"})
     for model in models:
         check_model_folder(model, ("config.json", "adapter_config.json"))
+    found = {} if play and not asked else _rank_pairs(settings, training, models, asked)
+    return found if play is None else found | {"played": _play(training, models, play)}
+
+
+def _play(training: TrainingSettings, models: Sequence[str], play: Play) -> dict[str, Any]:
+    check_packages(training)
+    question = PlayQuestion(
+        world=play.world,
+        settings=training,
+        models={model: model for model in models},
+        first=play.first,
+        tasks=play.tasks,
+        temperature=play.temperature,
+        turns=play.turns,
+        new_tokens=play.new_tokens,
+    )
+    played = play_world(question, model_environment(training, _are_here(models)))
+    return {**asdict(play), "models": {model: _success(played, model, models[0]) for model in models}}
+
+
+def _are_here(models: Sequence[str]) -> bool:
+    """Return whether no model is at the Hub."""
+    return all(Path(model).is_absolute() for model in models)
+
+
+def _success(played: PlayedTasks, model: str, first: str) -> dict[str, Any]:
+    """Return the share of tasks that a model solves, with intervals over tasks, beside the first model."""
+    tasks = [str(number) for number in range(len(played.rewards[model]))]
+    solved, base = ([reward >= SOLVED for reward in played.rewards[name]] for name in (model, first))
+    apart = [one - other for one, other in zip(solved, base, strict=True)]
+
+    def mean(values: Sequence[int], chosen: Iterable[int]) -> float:
+        return statistics.fmean(values[index] for index in chosen)
+
+    every = range(len(tasks))
+    found = {
+        "tasks": len(tasks),
+        "success": mean(solved, every),
+        "success_interval": resample(tasks, lambda chosen: mean(solved, chosen)),
+        "reward": statistics.fmean(played.rewards[model]),
+        "calls": played.calls[model],
+        "cut": played.cut[model],
+        "malformed": played.malformed[model],
+    }
+    if model != first:
+        found |= {"gain": mean(apart, every)}
+        found |= {"gain_interval": resample(tasks, lambda chosen: mean(apart, chosen))}
+    return found
+
+
+def _rank_pairs(
+    settings: RunSettings, training: TrainingSettings, models: Sequence[str], asked: str | None
+) -> dict[str, Any]:
     release = resolve_training_release(asked or settings.release.name, settings.workspace / "releases")
     if release.path is not None and not held_out_files(release.path):
         raise TrainingError(
@@ -50,26 +126,20 @@ def evaluate_models(settings: RunSettings, models: Sequence[str], asked: str | N
             "raise release.validation or release.test, or measure on a release of more sessions",
         )
     check_packages(training)
-    job = TrainingJob(release=release, settings=training, tracemill_version=__version__)
     question = PreferenceQuestion(
         release=release, settings=training, models={model: model for model in models}
     )
-    measured = measure_preferences(question, _environment(job, models))
+    measured = measure_preferences(
+        question, model_environment(training, release.path is not None and _are_here(models))
+    )
     return {
-        "release": job.name,
+        "release": f"{release.name}@{release.version}",
         "digest": release.digest,
         "pairs": len(measured.pairs),
         "sessions": len({pair.get("trace_id", "") for pair in measured.pairs}),
         "left_out": measured.left_out,
         "models": {model: _figures(measured, model, models[0]) for model in models},
     }
-
-
-def _environment(job: TrainingJob, models: Iterable[str]) -> dict[str, str]:
-    """Return the environment of the child, which is online if any of the models is at the Hub."""
-    remote = next((model for model in models if not Path(model).is_absolute()), job.settings.model)
-    settings = job.settings.model_copy(update={"model": remote})
-    return training_environment(job.model_copy(update={"settings": settings}))
 
 
 def _figures(measured: PreferenceMargins, model: str, first: str) -> dict[str, Any]:
@@ -109,6 +179,33 @@ def _grouped(margins: Sequence[float], names: Iterable[str]) -> dict[str, dict[s
 
 def evaluation_table_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
     """Write what `evaluate_models` returned as lines of a closing table."""
+    return (_pairs_rows(record) if "models" in record else []) + (
+        _played_rows(record["played"]) if "played" in record else []
+    )
+
+
+def _played_rows(played: dict[str, Any]) -> list[tuple[str, str]]:
+    first, last = played["first"], played["first"] + played["tasks"] - 1
+    how = f"temperature {played['temperature']:g}" if played["temperature"] else "greedy"
+    rows = [("world", f"{played['world']}, tasks {first} to {last}, {how}")]
+    for model, found in played["models"].items():
+        solved = f"solves {found['success']:.1%} of {found['tasks']} tasks"
+        rows.append((model, solved + _interval(found["success_interval"])))
+        if found["reward"] != found["success"]:
+            rows.append(("", f"mean reward {found['reward']:.3f}"))
+        if not found["calls"]:
+            rows.append(("", "it called no tool"))
+        if found["cut"]:
+            rows.append(("", f"{found['cut']} episodes ended at max_length"))
+        if found["malformed"]:
+            rows.append(("", f"{found['malformed']} actions could not be read"))
+        if "gain" in found:
+            gain = f"{100 * found['gain']:+.1f} points beside the first model"
+            rows.append(("", gain + _interval(found["gain_interval"])))
+    return rows
+
+
+def _pairs_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = [("held-out pairs", f"{record['pairs']}, of {record['sessions']} sessions")]
     for reason, count in record["left_out"].items():
         rows.append(("", f"{count} dropped: {reason}"))

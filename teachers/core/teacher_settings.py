@@ -338,3 +338,6 @@ class GateSettings(FrozenModel):
         default=0.05, ge=0, le=1, description="share of the steps asked at random, by all teachers"
     )
     skip_student_family: bool = Field(default=True, description="do not pay teachers that may not vote")
+    step_scorer: Path | None = Field(
+        default=None, description='checkpoint of method = "prm" whose score of an action is one more feature'
+    )

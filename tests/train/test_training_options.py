@@ -166,6 +166,23 @@ def test_what_the_files_of_composer_hold_is_part_of_what_a_training_is(tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["FSDP", "DEEPSPEED"])
+def test_a_model_is_not_split_on_processors(
+    name: str, release: TrainingRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """accelerate would leave it whole in every process, without a word."""
+    from tracemill.train.trl.run_trainer import run_trainer
+    from tracemill.train.trl.stopping import StopSignal
+
+    monkeypatch.setenv(f"ACCELERATE_USE_{name}", "true")  # as `accelerate launch` does
+    given = {"model": "./none", "device": "cpu", "processes": 2, "accelerate": tmp_path / "split.yaml"}
+    settings = TrainingSettings.model_validate(given)
+    job = TrainingJob(release=release, settings=settings, tracemill_version="0")
+    with pytest.raises(TrainingError, match=r"split\.yaml splits the model, .* on GPUs alone"):
+        run_trainer(job, tmp_path, lambda said: None, StopSignal())
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ddp", "fsdp2", "deepspeed_zero3"])
 def test_accelerate_reads_its_configurations(name: str) -> None:
     from accelerate.commands.config.config_args import load_config_from_file

@@ -101,23 +101,35 @@ def eval_model(
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="auto, cpu or cuda.", show_default="auto")
     ] = None,
+    world: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:CLASS", help="World whose tasks are played too.", show_default="none"),
+    ] = None,
+    tasks: Annotated[str, typer.Option(metavar="FIRST:END", help="Tasks of the world.")] = "0:100",
+    temperature: Annotated[
+        float, typer.Option(metavar="X", min=0, help="How actions are sampled in it; 0 is greedy.")
+    ] = 0.0,
+    turns: Annotated[int, typer.Option(metavar="N", min=1, help="Most actions of a task.")] = 16,
+    new_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Most tokens of an action.")] = 256,
     workspace: WorkspaceOption = None,
     json: Json = False,
 ) -> None:
-    """Measure how models rank the pairs that a release holds out.
+    """Measure how models rank the pairs that a release holds out, and the tasks of a world they solve.
 
-    No training reads these pairs. Nothing is sent and nothing is spent.
+    No training reads these pairs. With --world they are measured where --release is given. Nothing is sent
+    and nothing is spent.
     """
     from tracemill.cli.commands import say
     from tracemill.flows.config.run_settings import load_settings
-    from tracemill.flows.training.model_evaluation import evaluate_models, evaluation_table_rows
+    from tracemill.flows.training.model_evaluation import Play, evaluate_models, evaluation_table_rows
 
     placed = [_placed(model) for model in models]
     given = {"model": placed[0], "max_length": max_length, "device": device}
     over = run_overrides(workspace)
     over["training"] = {key: value for key, value in given.items() if value is not None}
-    found = evaluate_models(load_settings(config, over), placed, release)
-    say(evaluation_table_rows(found), f"tracemill eval-model {found['release']}", found, json)
+    play = Play.of(world, tasks, temperature, turns, new_tokens) if world is not None else None
+    found = evaluate_models(load_settings(config, over), placed, release, play)
+    say(evaluation_table_rows(found), f"tracemill eval-model {found.get('release', world)}", found, json)
 
 
 def _placed(model: str) -> str:

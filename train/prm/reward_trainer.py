@@ -5,6 +5,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from datasets import Dataset
 from torch.nn.functional import logsigmoid
 from trl.trainer.reward_config import RewardConfig
@@ -31,7 +32,7 @@ def prm_trainer(
     sigmoid(-rejected): a difference within a state says nothing about how scores of different states compare.
     """
     rows = {name: load_release_as_messages(split, fitted) for name, (split, fitted) in data.items()}
-    return StepRewardTrainer(
+    trainer = StepRewardTrainer(
         model=settings.model,
         args=RewardConfig(max_length=settings.max_length, **common),
         train_dataset=rows["train"],
@@ -40,6 +41,11 @@ def prm_trainer(
         callbacks=callbacks,
         peft_config=lora_of(settings, "SEQ_CLS"),
     )
+    if settings.lora is not None and settings.lora.quantize != "none":
+        for name, weight in trainer.model.named_parameters():
+            if weight.requires_grad and ".score." in name:  # TRL made it bfloat16, its input is of `dtype`
+                weight.data = weight.data.to(getattr(torch, settings.dtype))
+    return trainer
 
 
 class StepRewardTrainer(RewardTrainer):

@@ -2,7 +2,6 @@
 
 # pyright: reportMissingImports=false
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,8 @@ from typing import Any
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from tracemill.records.errors import TrainingError
 from tracemill.train.prm.calibration import Calibration
-from tracemill.train.training_job import REPORT
+from tracemill.train.prm.trained_scorer import TrainedScorer
 
 
 def score_ids(model: Any, rows: Sequence[Sequence[int]], pad_id: int, batch: int) -> list[float]:
@@ -51,18 +49,9 @@ class StepScorer:
 
     def __init__(self, folder: str | Path, device: str | None = None, batch: int = 8) -> None:
         place = Path(folder)
-        try:
-            report = json.loads((place / REPORT).read_text(encoding="utf-8"))
-            settings, calibration = report["settings"], report.get("calibration")
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise TrainingError(
-                f"{place} holds no step scorer", 'the checkpoint of a training with method = "prm"'
-            ) from error
-        if settings.get("method") != "prm" or calibration is None:
-            why = "is no step scorer" if settings.get("method") != "prm" else "is not calibrated"
-            raise TrainingError(f"{place} {why}", 'method = "prm" on a release that holds out pairs')
-        self.calibration = Calibration(calibration["slope"], calibration["offset"])
-        self._max_length, self._batch = settings["max_length"], batch
+        trained = TrainedScorer.read(place)
+        self.calibration = Calibration(trained.slope, trained.offset)
+        self._max_length, self._batch = trained.max_length, batch
         self._tokenizer: Any = AutoTokenizer.from_pretrained(place)
         where = device or ("cuda" if torch.cuda.is_available() else "cpu")
         base: Any = AutoModelForSequenceClassification.from_pretrained(place, num_labels=1)
@@ -75,13 +64,25 @@ class StepScorer:
             rows: `prompt`, the messages of the state, `completion`, those of the action, and maybe `tools`. A
                 row of more than the training's `max_length` tokens loses its first ones.
         """
-        texts = [
-            self._tokenizer.apply_chat_template(
-                [*row["prompt"], *row["completion"]], tools=row.get("tools") or None, tokenize=False
-            )
-            for row in rows
-        ]
-        ids = [self._tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
-        cut = [each[-self._max_length :] for each in ids]
-        scores = score_ids(self._model, cut, self._tokenizer.pad_token_id, self._batch)
+        return self._probabilities([self._ids(row) for row in rows])
+
+    def score_what_renders(self, rows: Sequence[Mapping[str, Any]]) -> list[float | None]:
+        """Return the probability of each row's action, None where the chat template refuses the row."""
+        ids: list[list[int] | None] = []
+        for row in rows:
+            try:
+                ids.append(self._ids(row))
+            except Exception:  # templates may raise anything
+                ids.append(None)
+        found = iter(self._probabilities([each for each in ids if each is not None]))
+        return [None if each is None else next(found) for each in ids]
+
+    def _ids(self, row: Mapping[str, Any]) -> list[int]:
+        text = self._tokenizer.apply_chat_template(
+            [*row["prompt"], *row["completion"]], tools=row.get("tools") or None, tokenize=False
+        )
+        return self._tokenizer(text, add_special_tokens=False)["input_ids"][-self._max_length :]
+
+    def _probabilities(self, ids: Sequence[Sequence[int]]) -> list[float]:
+        scores = score_ids(self._model, ids, self._tokenizer.pad_token_id, self._batch)
         return [self.calibration.probability(score) for score in scores]

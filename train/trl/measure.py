@@ -1,7 +1,6 @@
 """Measure models on held-out pairs: `python -m tracemill.train.trl.measure FOLDER`.
 
-It reads `measure.json` in the folder (a `PreferenceQuestion`) and writes `measured.json`: a
-`PreferenceMargins`, or `refused` with a message.
+It answers a `PreferenceQuestion` with `PreferenceMargins`.
 """
 
 # pyright: reportMissingImports=false
@@ -15,14 +14,12 @@ from datasets import concatenate_datasets, disable_progress_bars
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tracemill.records.errors import TrainingError
-from tracemill.records.storage.atomic_files import write_json
+from tracemill.train.ask_child import answer_parent
 from tracemill.train.losses.token_log_probs import token_log_probs
 from tracemill.train.preferences import (
     HELD_OUT,
-    MEASURED,
     NO_PAIR,
     PAIR_COLUMNS,
-    QUESTION,
     PreferenceMargins,
     PreferenceQuestion,
 )
@@ -91,15 +88,11 @@ def _mean_log_prob(model: Any, tokenizer: Any, prompt: str, side: str) -> float:
 def main(folder: Path) -> int:
     """Measure what the folder asks for, write the figures or why there are none, and return 0."""
     disable_progress_bars()
-    question = PreferenceQuestion.model_validate_json((folder / QUESTION).read_bytes())
-    try:
-        measured = measure_models(question, folder / "cache").model_dump()
-    except TrainingError as error:
-        measured = {"refused": str(error)}
-    except Exception as error:
-        measured = {"refused": worker_error_text(error)}
-    write_json(folder / MEASURED, measured)
-    return 0
+    return answer_parent(
+        folder,
+        lambda text: measure_models(PreferenceQuestion.model_validate_json(text), folder / "cache"),
+        worker_error_text,
+    )
 
 
 if __name__ == "__main__":

@@ -128,11 +128,12 @@ def _check_device(settings: TrainingSettings) -> None:
             "use device = 'cpu', or 'auto'",
         )
     on_gpu = torch.cuda.is_available() and settings.device != "cpu"
-    if settings.lora is not None and settings.lora.quantize != "none" and not on_gpu:
+    splits = any(os.environ.get(f"ACCELERATE_USE_{name}") == "true" for name in ("FSDP", "DEEPSPEED"))
+    if settings.accelerate is not None and splits and not on_gpu:
         raise TrainingError(
-            f'training.lora.quantize = "{settings.lora.quantize}" and the training is on the CPU',
-            "a GPU for weights of 4 bits",
-            'set training.lora.quantize = "none"',
+            f"{settings.accelerate} splits the model, which accelerate does on GPUs alone",
+            "a GPU for each process",
+            "leave training.accelerate out: each process then holds the whole model",
         )
     if settings.bf16 and not on_gpu:
         raise TrainingError(

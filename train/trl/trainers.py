@@ -200,7 +200,7 @@ def _config_arguments(settings: TrainingSettings, folder: Path, evaluated: bool)
         "per_device_eval_batch_size": settings.batch,
         "gradient_accumulation_steps": settings.accumulate,
         "seed": settings.seed,
-        "use_cpu": settings.device == "cpu",
+        "use_cpu": settings.device == "cpu" or (settings.processes > 1 and not on_gpu),
         "bf16": bf16,
         "gradient_checkpointing": settings.gradient_checkpointing,
         "eval_strategy": "steps" if evaluated else "no",
