@@ -63,7 +63,7 @@ from tracemill.cli.privacy_group import privacy_app
 from tracemill.cli.release_group import release_app
 from tracemill.cli.replay import estimate, replay
 from tracemill.cli.train import deploy, eval_model, schedule, train
-from tracemill.flows.runtime.interrupts import EXIT_CODE, remembered
+from tracemill.flows.runtime.interrupts import EXIT_CODE, remember_interrupts
 from tracemill.records.errors import TracemillError
 from tracemill.records.storage.atomic_files import make_files_private
 
@@ -305,7 +305,7 @@ def main() -> None:
     # `python -m`, as Prefect starts its server and its runs, would import what lies in the working folder.
     os.environ.setdefault("PYTHONSAFEPATH", "1")
     try:
-        with remembered(terminated=True):
+        with remember_interrupts():
             app()
     except TracemillError as error:
         typer.echo(f"tracemill: {error}", err=True)
