@@ -25,7 +25,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a repository came from."""
+    """The origin of a repository."""
 
     name: str
     version: str = ""

@@ -64,7 +64,7 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
 
 
 class _Runner(Runner):
-    """End at SIGTERM, which supervisors of services send, as at Ctrl-C."""
+    """A Prefect runner that ends at SIGTERM, which supervisors of services send, as at Ctrl-C."""
 
     def handle_sigterm(self, *_: Any, **__: Any) -> None:
         """Handle SIGTERM."""

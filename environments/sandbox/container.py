@@ -14,7 +14,7 @@ IMAGE = "docker.io/library/python:3.11-slim"
 
 
 class ContainerSandbox:
-    """Runs each command in a container that is removed afterwards; the image must be there already."""
+    """A sandbox of containers, one for each command, removed afterwards; the image must be there already."""
 
     def __init__(self, engine: str, image: str = IMAGE) -> None:
         """Find the engine; EnvironmentTaskError where it is not installed or does not answer."""

@@ -58,7 +58,7 @@ class Request:
 
 @dataclass(slots=True)
 class TaskFiles:
-    """What the files beside a history say.
+    """The facts in the files beside a history.
 
     `ranges` are the hidden messages by the place of the last message then, `shortened` the replaced texts as
     (time, message, block, text), `events` the times of summaries and truncations by their id or text. Of the

@@ -47,7 +47,7 @@ TODAYS_RULES = RuleSet()
 
 
 class Redactor:
-    """Replaces secrets and personal data by typed placeholders.
+    """A redactor that replaces secrets and personal data by typed placeholders.
 
     `secrets` are exact values (shorter than 8 characters: ignored), `home` and `user` the user's own, `hosts`
     names of own machines. `key` is the workspace's redaction key
@@ -224,7 +224,7 @@ class Redactor:
 
 
 class _Echo(NamedTuple):
-    """Redacts secrets and persons that were found in one place wherever else they occur."""
+    """A redactor of secrets and persons found in one place, wherever else they occur."""
 
     values: TakenValues
     leaf: LeafRedactor

@@ -188,7 +188,7 @@ def ingest(
     chosen = select_overrides(project, deny_project, since, until)
     options = {"unredacted": unredacted, "jobs": jobs, "reredact": reredact}
     sampled = sample_overrides(sample, seed)
-    ingest_asked(workspace, sources, chosen, sampled, privacy, forgotten or (), options, json, quiet)
+    ingest_asked(workspace, sources, chosen, sampled, privacy, forgotten or (), options, json)
 
 
 app.command()(replay)
@@ -205,7 +205,7 @@ def label(
     from tracemill.cli.commands import label_command
     from tracemill.flows.config.run_settings import load_settings
 
-    label_command(load_settings(config, run_overrides(workspace)), json, quiet)
+    label_command(load_settings(config, run_overrides(workspace)), json)
 
 
 app.command()(estimate)

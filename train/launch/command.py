@@ -28,7 +28,7 @@ class CommandOptions(LaunchOptions):
 
 
 class CommandLauncher:
-    """Trains with a command of the user's."""
+    """A launcher of trainings with a command of the user's."""
 
     options: ClassVar = CommandOptions
     attached: ClassVar = True

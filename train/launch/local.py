@@ -19,7 +19,7 @@ from tracemill.train.training_settings import TrainingSettings
 
 
 class LocalLauncher:
-    """Trains with TRL on this machine."""
+    """A launcher of trainings with TRL on this machine."""
 
     options: ClassVar = LaunchOptions
     attached: ClassVar = True
