@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from prefect_database import prefect_home
 
 from tracemill.flows.run_state.run_records import sole_writer
 from tracemill.records.errors import ConfigError, WorkspaceError
@@ -49,7 +50,7 @@ def wait_for(log: Path, text: str, seconds: float = 200) -> None:
 @contextmanager
 def serving(config: Path, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
     script = str(Path(sys.executable).parent / "tracemill")
-    env = dict(os.environ) | {"PREFECT_HOME": str(log.parent / "prefect")}
+    env = dict(os.environ) | {"PREFECT_HOME": str(prefect_home(log.parent / "prefect"))}
     command = [script, "schedule", str(config), "--cron", "* * * * *"]
     with log.open("wb") as said:
         served = subprocess.Popen(command, stdout=said, stderr=said, env=env, start_new_session=True)
