@@ -28,8 +28,8 @@ NO_DIFFERENCE, WORSE = "no difference beyond chance", "the agent's action succee
 
 
 @runtime_checkable
-class TakesTasks(Protocol):
-    """A step environment that restores episodes of tasks."""
+class TaskStepEnvironment(Protocol):
+    """A step environment that is made for the tasks of a folder."""
 
     def of_tasks(self, folder: Path) -> StepEnvironment:
         """Return the environment over the tasks of a folder."""
@@ -56,11 +56,11 @@ def step_environment(name: str, tasks: Path | None = None) -> StepEnvironment:
             f"verified.environment {name!r} is not known", known, "install the package that gives it"
         )
     found = STEP_ENVIRONMENTS.get(name)
-    takes = isinstance(found, TakesTasks)
+    takes = isinstance(found, TaskStepEnvironment)
     if takes != (tasks is not None):
         wanted = "a folder that `tracemill env make` wrote" if takes else "no key `tasks`"
         raise ConfigError(f"verified.tasks does not fit the environment {name}", wanted)
-    return found.of_tasks(tasks) if isinstance(found, TakesTasks) and tasks is not None else found
+    return found.of_tasks(tasks) if isinstance(found, TaskStepEnvironment) and tasks is not None else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ class SidesRatioFilter(RowFilter):
         self, text_keys: list[str] | None = None, max_ratio: float = 3.0, least: int = 200, **kwargs: Any
     ) -> None:
         if max_ratio < 1 or least < 1:
-            raise ValueError(f"the ratio {max_ratio} or the length {least} is below 1")
+            raise ValueError(f"max_ratio = {max_ratio} and least = {least}; both must be 1 or more")
         super().__init__(**kwargs)
         self.text_keys, self.max_ratio, self.least = _two_fields(text_keys), max_ratio, least
 

@@ -290,7 +290,7 @@ class RedactedAgain:
 
 
 def _without(text: str, by: LeafRedactor) -> str:
-    """Return the text without the replaced values, as they are and as JSON strings spell them."""
+    """Replace in a text the values that `by` has redacted, plain and as JSON strings spell them."""
     for value in sorted(by.taken, key=len, reverse=True):
         if len(value) >= MIN_SECRET and (value in text or json.dumps(value)[1:-1] in text):
             stand_in = by.placeholder(value)

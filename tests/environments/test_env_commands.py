@@ -97,7 +97,7 @@ def test_a_candidate_is_judged_and_what_the_monitor_sees_is_said(made: Path) -> 
         (["run", "tasks", "--policy", "no.such:thing"], "the policy no.such:thing cannot be loaded"),
         (
             ["run", "tasks", "--policy", "oracle", "--harness", "vim"],
-            "'vim' is unknown; expected claude_code or ",
+            "--harness 'vim' is unknown; expected claude_code or ",
         ),
     ],
 )
