@@ -102,11 +102,11 @@ def test_servers_that_start_at_once_on_an_empty_prefect_home_all_come_up(tmp_pat
     env = dict(os.environ) | {"PREFECT_HOME": str(tmp_path / "prefect")}
     started = [
         subprocess.Popen([sys.executable, "-c", script], env=env, stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
+        for _ in range(2)
     ]
     said = [each.communicate(timeout=400)[0] for each in started]
-    assert [text.split(" ")[0] for text in said] == ["up"] * 3
-    assert len(set(said)) == 3
+    assert [text.split(" ")[0] for text in said] == ["up"] * 2
+    assert len(set(said)) == 2
     assert nothing_is_left_of(tmp_path / "prefect")
 
 

@@ -1,13 +1,19 @@
-"""A home of Prefect with its database: migrating an empty one takes a server seven seconds of a processor."""
+"""A home of Prefect with its database: migrating an empty one takes a server seven seconds of a processor.
 
-import atexit
+The database is made once for each version of Prefect and lies in the user's cache folder.
+"""
+
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
+
+from tracemill.privacy.redaction.hyperscan_cache import hyperscan_cache_folder
 
 _MAKE = """
 import asyncio
@@ -25,7 +31,7 @@ asyncio.run(make())
 
 
 def prefect_home(folder: Path) -> Path:
-    """The folder, made with a copy of the database that this process shares."""
+    """The folder, made with a copy of the database."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copytree(_made_once(), folder, dirs_exist_ok=True)
     return folder
@@ -33,8 +39,14 @@ def prefect_home(folder: Path) -> Path:
 
 @cache
 def _made_once() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="tracemill-prefect-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    env = dict(os.environ) | {"PREFECT_HOME": str(folder), "PREFECT_LOGGING_LEVEL": "CRITICAL"}
-    subprocess.run([sys.executable, "-c", _MAKE], env=env, check=True)
-    return folder
+    place = hyperscan_cache_folder().with_name("tracemill-tests") / f"prefect-{version('prefect')}"
+    if place.is_dir():
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
+        made = Path(folder) / "home"
+        env = dict(os.environ) | {"PREFECT_HOME": str(made), "PREFECT_LOGGING_LEVEL": "CRITICAL"}
+        subprocess.run([sys.executable, "-c", _MAKE], env=env, check=True)
+        with suppress(OSError):  # another process was faster
+            made.rename(place)
+    return place
