@@ -252,7 +252,13 @@ def test_on_a_terminal_it_asks(tmp_path: Path, ingested: Path, answer: str, code
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [("replay",), ("run", "--claude-code", EXAMPLES / "claude_code")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("replay",),
+        pytest.param(("run", "--claude-code", EXAMPLES / "claude_code"), marks=pytest.mark.long),
+    ],
+)
 def test_a_ctrl_c_at_the_question_ends_with_130(tmp_path: Path, ingested: Path, command: tuple) -> None:
     shutil.copytree(ingested, tmp_path / "w")
     with _server() as server:
