@@ -92,7 +92,7 @@ def test_disputes_of_episodes_are_settled_by_execution(
     orchard_tasks: list[Task], teachers: str, tmp_path: Path
 ) -> None:
     """An agent spoils a task and stops; of three teachers that differ, the one that is right is labelled."""
-    tasks = orchard_tasks[:1]
+    tasks = orchard_tasks[:2]
 
     def policy(task: Task):
         def answer(messages, tools):
@@ -104,7 +104,7 @@ def test_disputes_of_episodes_are_settled_by_execution(
         return answer
 
     episodes = [*run_episodes(tasks, policy, orchard.sandbox, at_once=2)]
-    assert [episode.reward < 1.0 for episode in episodes] == [True]
+    assert [episode.reward < 1.0 for episode in episodes] == [True, True]
     write_sessions(episodes, tmp_path / "episodes")
     config = tmp_path / "run.toml"
     lines = ["workspace = 'w'", "[sources]", "paths = ['episodes']", "min_age_minutes = 0"]
@@ -121,7 +121,7 @@ def test_disputes_of_episodes_are_settled_by_execution(
     record = json.loads(done.stdout)
     rows = load_dataset(record["release"]["path"], "dpo")["train"]
     verified = [row for row in rows if row["label_source"] == "verified"]
-    assert len(verified) == 2  # at the edit and at the end of the episode
+    assert len(verified) == 2 * 2  # at the edit and at the end of each episode
     for row in verified:
         assert row["chosen"][0]["tool_calls"][0]["function"]["name"] == "Write"
         assert row["verified"] == "execution"
