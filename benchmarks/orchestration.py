@@ -23,7 +23,7 @@ LATENCY_S = 0.05
 
 @dataclass
 class Orchestration:
-    """What a harvest took, in seconds: as a whole, and in its stages."""
+    """The seconds that a harvest took, as a whole and in its stages."""
 
     tasks: int = 0
     stages_s: float = 0.0

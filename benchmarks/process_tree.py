@@ -11,7 +11,7 @@ EVERY_S = 1.0
 
 
 class PeakMemory:
-    """Measures the memory of a tree of processes every second.
+    """The memory of a tree of processes, measured every second.
 
     `peak_gb` is the highest sum. Shared memory counts in parts (PSS), so that forks count once.
     """

@@ -43,7 +43,7 @@ _COMPUTED |= {ast.FloorDiv: ast.Mult}
 
 @dataclass
 class PackageRow:
-    """What the tasks of a package came to; counts, seconds a task made, bytes a task on disk."""
+    """The tasks of a package in numbers: counts, seconds a task made, bytes a task on disk."""
 
     package: str
     licence: str = ""

@@ -119,7 +119,7 @@ class PublishedCommits:
 
 
 class Receiver:
-    """Answer webhooks, one commit at a time."""
+    """A receiver that answers webhooks, one commit at a time."""
 
     def __init__(self, secret: str, datasets: frozenset[str], known: PublishedCommits) -> None:
         self._secret = secret.encode()

@@ -25,7 +25,7 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a repository came from."""
+    """The origin of a repository."""
 
     name: str
     version: str = ""
@@ -168,7 +168,7 @@ class Task:
 
 
 def read_tasks(folder: Path) -> list[Task]:
-    """Read the tasks of a folder, or the one that it is; EnvironmentTaskError where there is none."""
+    """Read the tasks below a folder, or the task in it. Raises EnvironmentTaskError where there is none."""
     found = [folder] if (folder / "task.toml").exists() else sorted(folder.glob("*/task.toml"))
     if not found:
         raise EnvironmentTaskError(f"{folder} holds no task", "folders that `tracemill env make` wrote")

@@ -67,7 +67,7 @@ class EvaluateOrder:
 
 
 class Progress(Protocol):
-    """Receives the progress of an evaluation."""
+    """A receiver of the progress of an evaluation."""
 
     def begin(self, stage: str, total: int) -> None:
         """Begin a stage of `total` units of work."""

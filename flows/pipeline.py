@@ -43,7 +43,7 @@ class ShardResult:
 
 
 class ResultMerger:
-    """Merges results in place, so that a result costs what it holds, not what came before it."""
+    """A merger of results in place, so that a result costs what it holds, not what came before it."""
 
     def __init__(self, first: ShardResult) -> None:
         self._traces = dict(first.traces)

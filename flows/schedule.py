@@ -27,7 +27,6 @@ from tracemill.flows.deployment.apply_plan import check_server
 from tracemill.flows.deployment.automations import put_automations
 from tracemill.flows.deployment.local_server import lock_served_config, prefect_server
 from tracemill.flows.deployment.night_plan import HEARTBEAT_S, NightPlan, check_schedule, run_environment
-from tracemill.flows.runtime.interrupts import terminable
 from tracemill.flows.runtime.terminal import say_lines
 from tracemill.records.identity import digest
 
@@ -37,7 +36,6 @@ _AT_A_TIME = 3
 """Runs at a time: a harvest, a release that waits for it, a training."""
 
 
-@terminable()
 def serve_schedule(config: Path, cron: str, timezone: str) -> None:
     """Run the configuration in the file `config` at the times of `cron`, until Ctrl-C.
 
@@ -66,7 +64,7 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
 
 
 class _Runner(Runner):
-    """End at SIGTERM, which supervisors of services send, as at Ctrl-C."""
+    """A Prefect runner that ends at SIGTERM, which supervisors of services send, as at Ctrl-C."""
 
     def handle_sigterm(self, *_: Any, **__: Any) -> None:
         """Handle SIGTERM."""

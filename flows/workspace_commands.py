@@ -46,7 +46,7 @@ from tracemill.flows.run_state.run_records import (
 )
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary, money_figures
 from tracemill.flows.run_state.stale_labels import count_stale_labels
-from tracemill.flows.runtime.interrupts import raise_if_interrupted, terminable
+from tracemill.flows.runtime.interrupts import raise_if_interrupted
 from tracemill.flows.runtime.prefect_events import emit_budget_reached
 from tracemill.flows.runtime.ray_pool import open_ray_pool
 from tracemill.flows.runtime.worker_pool import WorkerPool
@@ -60,7 +60,6 @@ Execute = Callable[[Stage[Any], Any, Any], ShardResult]
 """What takes a shard through a stage."""
 
 
-@terminable()
 def run_prepared(
     ready: PreparedRun,
     yes: bool,
@@ -177,7 +176,6 @@ def _command(
         )
 
 
-@terminable()
 def replay_workspace(
     settings: RunSettings, yes: bool = False, rules: RuleSet = TODAYS_RULES, new_run: bool = False
 ) -> dict[str, Any]:
@@ -256,7 +254,6 @@ def release_workspace(settings: RunSettings, rules: RuleSet = TODAYS_RULES) -> R
         return _release(replace(context, normalizer=normalizer, so_far=so_far), execute_here)
 
 
-@terminable()
 def release_when_due(settings: RunSettings, execute: Execute = execute_here) -> ReleaseOutcome:
     """Make a release after a harvest if `[release]` says that one is due, and publish it.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,9 +38,19 @@ def _nothing(_: Any) -> None:
     return None
 
 
+def lazy_function(place: str) -> Callable[..., Any]:
+    """Return the function at `module:name`, whose module is imported when it is first called."""
+
+    def call(*given: Any) -> Any:
+        module, _, name = place.partition(":")
+        return getattr(import_module(module), name)(*given)
+
+    return call
+
+
 @dataclass(frozen=True, slots=True)
 class FormatFacts:
-    """What a list of formats says of one.
+    """The facts that a list of formats prints of one.
 
     `of` names the programs and versions that write it, `recognised` how its files are told, `prompt` which
     parts of what the agent saw it records, `page` the page on it. `keys` are usual keys of its records: a
@@ -61,15 +72,16 @@ class Format:
     are read again. `dialects` are the variants of its files.
 
     `detect` returns the dialect of one JSON object, None for another format; formats are asked in the order
-    of the registry. `read` yields the traces of one source and fills the report; it may raise SourceError
-    where the whole cannot be read. Import large modules inside of `read`.
+    of the registry. `read` yields the traces of one source and fills the report, which names the dialect; it
+    may raise SourceError where the whole cannot be read. Name it by `lazy_function`, so that its modules are
+    imported where a source is read.
     """
 
     name: str
     version: int
     dialects: tuple[str, ...]
     detect: Callable[[Record], str | None]
-    read: Callable[[Path, str, IngestReport], Iterator[Trace]]
+    read: Callable[[Path, IngestReport], Iterator[Trace]]
     detect_list: Callable[[Sequence[Record]], str | None] = _nothing
     """Returns the dialect of a bare list by its first objects, where `detect` knows none of them."""
     detect_columns: Callable[[Record], str | None] | None = None

@@ -64,7 +64,7 @@ class SourceReading:
         if form is None or dialect is None:
             raise _unread_error(self.source)
         self.report = new_report(path, dialect)
-        yield from form.read(path, dialect, self.report)
+        yield from form.read(path, self.report)
 
 
 def ingest_source(source: SourceFile) -> tuple[list[Trace], IngestReport]:

@@ -58,7 +58,7 @@ class NormalizedActions:
 
 
 class DJNormalizer:
-    """Runs pairs and single actions through a data-juicer recipe, in a child process.
+    """A normalizer that runs pairs and single actions through a data-juicer recipe, in a child process.
 
     `recipe` is a YAML file, by default the one that ships with tracemill. `cache_dir` keeps the home and
     caches of the child between runs; by default they are temporary.

@@ -31,7 +31,7 @@ _LETTER = re.compile(r"\W*([ABN])\b")
 
 @dataclass(frozen=True, slots=True)
 class JudgePrecision:
-    """How often a judge was right on recorded tables, with a 95 % interval.
+    """The share of recorded disagreements that a judge decided rightly, with a 95 % interval.
 
     `right` and `wrong` count pairs of known rewards that it would have made; `ties` those that no reward
     tells apart. `asked` is the number of disagreements that it was shown.

@@ -114,7 +114,7 @@ class _LabelledSession:
 
 @dataclass(slots=True)
 class LabelWeights:
-    """Weighs labels by agreement and outcomes."""
+    """Weights of labels by agreement and outcomes."""
 
     models: list[_Model] = field(default_factory=list)
     n_solved: int = 0

@@ -19,17 +19,17 @@ from tracemill.records.pair import DPOPair
 from tracemill.records.registry import Registry
 from tracemill.records.step_environment import NotExecuted, StepEnvironment
 from tracemill.records.trace import TraceState
+from tracemill.records.wilson_interval import wilson_interval
 
 MOST_PROPOSALS = 3
 """Most proposals of a step that are executed, those with most votes first."""
 NOT_RESTORED, NOT_RUN = "the environment cannot restore the state", "an action could not be executed"
 NO_DIFFERENCE, WORSE = "no difference beyond chance", "the agent's action succeeds more often"
-_TWO_SIDED_95 = 1.959964
 
 
 @runtime_checkable
-class TakesTasks(Protocol):
-    """A step environment that restores episodes of tasks."""
+class TaskStepEnvironment(Protocol):
+    """A step environment that is made for the tasks of a folder."""
 
     def of_tasks(self, folder: Path) -> StepEnvironment:
         """Return the environment over the tasks of a folder."""
@@ -56,16 +56,16 @@ def step_environment(name: str, tasks: Path | None = None) -> StepEnvironment:
             f"verified.environment {name!r} is not known", known, "install the package that gives it"
         )
     found = STEP_ENVIRONMENTS.get(name)
-    takes = isinstance(found, TakesTasks)
+    takes = isinstance(found, TaskStepEnvironment)
     if takes != (tasks is not None):
         wanted = "a folder that `tracemill env make` wrote" if takes else "no key `tasks`"
         raise ConfigError(f"verified.tasks does not fit the environment {name}", wanted)
-    return found.of_tasks(tasks) if isinstance(found, TakesTasks) and tasks is not None else found
+    return found.of_tasks(tasks) if isinstance(found, TaskStepEnvironment) and tasks is not None else found
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How often the chosen and the rejected action succeeded in `runs` executions each.
+    """The successes of the chosen and of the rejected action in `runs` executions each.
 
     `low` and `high` are the 95 % interval of the difference of the two rates.
     """
@@ -101,16 +101,6 @@ class Verification:
             f"{self.chosen} of {self.runs} against {self.rejected} of {self.runs} executions succeed "
             f"(difference {self.difference:.2f}, 95 %: {self.low:.2f} to {self.high:.2f})"
         )
-
-
-def wilson_interval(hits: int, of: int) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a proportion (E. B. Wilson, JASA 22, 1927); 0 to 1 for none."""
-    if not of:
-        return 0.0, 1.0
-    z, p = _TWO_SIDED_95, hits / of
-    middle = (p + z * z / (2 * of)) / (1 + z * z / of)
-    half = z / (1 + z * z / of) * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
-    return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
 def verify_actions(

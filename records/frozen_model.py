@@ -4,6 +4,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class FrozenModel(BaseModel):
-    """Refuses unknown keys, and any change of its values."""
+    """A model that refuses unknown keys, and any change of its values."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

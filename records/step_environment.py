@@ -12,7 +12,7 @@ class NotExecuted(Exception):
 
 @runtime_checkable
 class StepEnvironment(Protocol):
-    """Restores a recorded state and executes actions in it.
+    """An environment that restores a recorded state and executes actions in it.
 
     `name` is that of the entry point. `version` is in the fingerprint of labels: raise it when the same
     action may end otherwise.

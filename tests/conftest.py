@@ -28,6 +28,7 @@ import package_index
 import postgres_server
 import pytest
 from console_says import NO_BROWSER, Call
+from prefect_database import prefect_home
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "sessions"
@@ -139,7 +140,7 @@ def free_port() -> int:
 def prefect_env(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a run that reports to the session's Prefect server."""
     return {
-        "PREFECT_HOME": str(tmp_path_factory.mktemp("prefect")),
+        "PREFECT_HOME": str(prefect_home(tmp_path_factory.mktemp("prefect"))),
         "PREFECT_API_URL": f"http://127.0.0.1:{free_port()}/api",
         "DO_NOT_TRACK": "1",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -255,7 +256,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     script = str(Path(sys.executable).parent / "tracemill")
     flags = ["--path", str(EXAMPLES), "--since", "2026-04-01", "--workspace", str(folder / "w"), "--json"]
     proxies = dict.fromkeys(("https_proxy", "http_proxy"), "http://127.0.0.1:9")
-    env = dict(os.environ) | proxies | {"PREFECT_HOME": str(folder / "prefect")}
+    env = dict(os.environ) | proxies | {"PREFECT_HOME": str(prefect_home(folder / "prefect"))}
     command = [script, "run", *flags]
     done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=240, check=False)
     return Finished(folder, done)

@@ -166,7 +166,7 @@ def test_the_same_format_in_this_repository_reads_it_too(tmp_path: Path) -> None
         if name.startswith("my_agent/"):
             place = checkout / "ingesters" / name
             place.parent.mkdir(exist_ok=True)
-            place.write_text(text.replace("from my_agent.", "from tracemill.ingesters.my_agent."))
+            place.write_text(re.sub(r'(from |")my_agent\.', r"\1tracemill.ingesters.my_agent.", text))
     patch = subprocess.run(
         ["git", "apply", "-"], input=files["registry.diff"], cwd=checkout, text=True, capture_output=True
     )

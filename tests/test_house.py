@@ -79,6 +79,27 @@ def test_everything_public_has_a_docstring() -> None:
     assert bare == []
 
 
+def test_the_docstring_of_a_class_says_what_an_instance_is() -> None:
+    clauses = (
+        "What ",
+        "How ",
+        "Who ",
+        "Whether ",
+        "When ",
+        "Which ",
+        "Where ",
+        "Why ",
+        "Everything ",
+        "Anything ",
+    )
+    assert [
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and (ast.get_docstring(node) or "").startswith(clauses)
+    ] == []
+
+
 def test_a_public_class_name_exists_once() -> None:
     places: dict[str, list[str]] = {}
     for path in SOURCES:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prefect_database import prefect_home
 
 ROOT = Path(__file__).resolve().parent.parent
 KEY = "6b" * 32
@@ -144,7 +145,7 @@ def released(script: Path, folder: Path) -> list[dict[str, Any]]:
     (folder / "w").mkdir()
     (folder / "w" / "workspace.json").write_text('{"layout": 1, "text": "redacted"}')
     (folder / "w" / "redaction.key").write_text(KEY)
-    env = {"PREFECT_HOME": str(folder / "prefect")}
+    env = {"PREFECT_HOME": str(prefect_home(folder / "prefect"))}
     record = json.loads(run([str(script), "run", "run.toml", "--json"], env, folder))
     tables = sorted(Path(record["release"]["path"]).glob("data/dpo/*.parquet"))
     return [row for table in tables for row in pq.read_table(table).to_pylist()]

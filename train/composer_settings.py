@@ -83,7 +83,9 @@ class ComposerSettings(BaseModel):
         if self.prompts is not None and self.reward is None and self.prm is None:
             raise ValueError("prompts without reward; expected a function as `module:name`, or prm")
         if self.hints is not None and not self.alpha_sdpo:
-            raise ValueError("hints are given and alpha_sdpo is 0; set it, or leave hints out")
+            raise ValueError(
+                "hints are given and alpha_sdpo is 0; set alpha_sdpo above 0, or leave hints out"
+            )
         return self
 
     @model_validator(mode="after")
@@ -96,7 +98,9 @@ class ComposerSettings(BaseModel):
         if self.hint_writer is not None and self.hints is not None:
             raise ValueError("hints and hint_writer are both given; expected one of them")
         if self.hint_writer is not None and not self.alpha_sdpo:
-            raise ValueError("hint_writer is given and alpha_sdpo is 0; set it, or leave hint_writer out")
+            raise ValueError(
+                "hint_writer is given and alpha_sdpo is 0; set alpha_sdpo above 0, or leave hint_writer out"
+            )
         return self
 
     def file_digests(self) -> dict[str, str]:

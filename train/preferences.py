@@ -27,7 +27,7 @@ _FEWEST_SESSIONS = 10
 
 
 class PreferenceQuestion(BaseModel):
-    """Which models are measured on the held-out pairs of which release."""
+    """The models to measure on the held-out pairs of a release."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,7 +51,7 @@ class PreferenceMargins(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What a model makes of held-out pairs: how many, share ranked right, mean margin in nats a token."""
+    """A model's view of held-out pairs: how many, share ranked right, mean margin in nats a token."""
 
     rows: int
     accuracy: float

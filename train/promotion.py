@@ -22,7 +22,7 @@ CANDIDATE, LATEST = "candidate", "latest"
 
 @dataclass(frozen=True, slots=True)
 class PromotionDecision:
-    """Whether a new model takes the place of the last one, and why."""
+    """A decision on whether a new model takes the place of the last one, and the reason."""
 
     promoted: bool
     reason: str

@@ -24,7 +24,7 @@ class FilePiece:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """What is known of a file: pieces in order, and its number of lines where known."""
+    """The known text of a file: pieces in order, and its number of lines where known."""
 
     pieces: tuple[FilePiece, ...] = ()
     total: int | None = None

@@ -32,7 +32,7 @@ _NEW = "new"
 
 @dataclass(frozen=True, slots=True)
 class StopDecision:
-    """Whether asking ends at a step.
+    """A decision on whether asking ends at a step.
 
     `reason` says why, "" where asking goes on. `batch_size` is how many of the next teachers may be asked
     together because no answer among them could make another one superfluous.
@@ -106,7 +106,7 @@ def _most_favourable(known: ActionKeys) -> ActionKeys:
 
 
 class EarlyStopper:
-    """Decides which steps of a replay need no further teacher; each reply is evaluated once."""
+    """A judge of which steps of a replay need no further teacher; each reply is evaluated once."""
 
     def __init__(
         self, states: Mapping[str, tuple[TraceState, tuple[ToolSpec, ...]]], policy: Policy, stop: Stop

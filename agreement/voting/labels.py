@@ -41,7 +41,7 @@ class ValidVote:
 
 @dataclass(frozen=True, slots=True)
 class VoteLabel:
-    """What the votes decide.
+    """The decision of the votes.
 
     `backers` are the indices of the votes for the leading action. `chosen` is the index of the vote that
     represents them, set where the verdict is `pair`.

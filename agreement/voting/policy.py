@@ -12,7 +12,7 @@ PolicyName = Literal["default", "strict"]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """When votes make a pair.
+    """The rule by which votes make a pair.
 
     At least `threshold` valid votes for one action other than the student's are needed, from at least
     `min_families` vendor families. Votes of the student's own family count only where

@@ -22,7 +22,7 @@ Event = tuple[int, FilePiece | None, tuple[TextChange, ...], int | None]
 
 @dataclass(slots=True)
 class ContextHistory:
-    """What a context shows, message by message; `files` has the events of each path in order."""
+    """The messages of a context, one by one; `files` has the events of each path in order."""
 
     messages: Sequence[Message] = ()
     files: dict[str, list[Event]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ def _after(state: FileText | None, event: Event) -> FileText | None:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentState:
-    """What is known before one step.
+    """The known state of files and commands before one step.
 
     `record` is the context's history, of which the first `cut` messages count. `after` has files that
     earlier calls of the same action changed.

@@ -44,7 +44,7 @@ COLUMNS = ("grpo", "sdpo_kl", "trace_replay_dpo")
 
 @dataclass(frozen=True)
 class Labels:
-    """What teachers said at failed actions: hint rows, a release of pairs, and what it would have cost."""
+    """The answers of teachers at failed actions: hint rows, a release of pairs, and a vendor's price."""
 
     hints: Path
     release: TrainingRelease
@@ -115,7 +115,7 @@ def _pair(number: int, text: str, agreed: str, failed: str, votes: int) -> DPOPa
 
 
 class Examiner:
-    """Measures how many answers to the tasks are right. The tests of a task judge each answer once."""
+    """A count of how many answers to the tasks are right. The tests of a task judge each answer once."""
 
     def __init__(self, tasks: Path, names: Sequence[str], sandbox: SandboxName) -> None:
         self._environment = ClaudeCodeEnvironment(tasks, sandbox, level="terse")

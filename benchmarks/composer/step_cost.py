@@ -42,16 +42,10 @@ PARTS = ("loss/grpo", "loss/sdpo_kl", "loss/trace_replay_dpo")
 def run_arm(model: Path, arm: str, options: Any) -> tuple[float, float, list[float | None]]:
     """Return the median seconds of a step, MB at the most, and the mean loss of each channel."""
     import torch
-    from datasets import Dataset
-    from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, TrainerCallback
-    from transformers.trainer_callback import PrinterCallback
-    from trl.trainer.grpo_config import GRPOConfig
+    from transformers import PreTrainedTokenizerFast
 
-    from tracemill.train.composer.composer_trainer import Channels, ComposerReplicationTrainer
-    from tracemill.train.composer.encode_rows import HintExample, PairExample
-    from tracemill.train.composer.reference import ReferenceLogProbs
+    from tracemill.train.composer.composer_trainer import Channels
 
-    drawn = random.Random(0)
     on_gpu = options.device == "cuda"
     gc.collect()
     if on_gpu:
@@ -59,6 +53,26 @@ def run_arm(model: Path, arm: str, options: Any) -> tuple[float, float, list[flo
         torch.cuda.reset_peak_memory_stats()
     tokenizer: Any = PreTrainedTokenizerFast.from_pretrained(model)
     tokenizer.chat_template, tokenizer.padding_side = TEMPLATE, "left"
+    contexts, hints, pairs = make_examples(options)
+    alpha, beta = ARMS[arm]
+    reference = measure_reference(model, tokenizer, pairs, options.device) if beta else None
+    channels = Channels(hints=hints, pairs=pairs, alpha_sdpo=alpha, beta_replay=beta, reference=reference)
+    seconds = list[float]()
+    logs = [
+        each for each in train(model, tokenizer, contexts, channels, seconds, options) if "loss/total" in each
+    ]
+    losses = [
+        statistics.mean(abs(each[name]) for each in logs) if name in logs[0] else None for name in PARTS
+    ]
+    peak = torch.cuda.max_memory_allocated() / 1e6 if on_gpu else 0.0
+    return statistics.median(seconds[WARM_UP:]), peak, losses
+
+
+def make_examples(options: Any) -> tuple[list[tuple[int, ...]], list[Any], list[Any]]:
+    """Return random contexts, and a hint example and a pair for each."""
+    from tracemill.train.composer.encode_rows import HintExample, PairExample
+
+    drawn = random.Random(0)
 
     def ids(count: int) -> tuple[int, ...]:
         return tuple(drawn.randrange(3, WORDS) for _ in range(count))
@@ -73,21 +87,33 @@ def run_arm(model: Path, arm: str, options: Any) -> tuple[float, float, list[flo
         PairExample(f"pair {number}", (context, sides[0]), (context, sides[1]))
         for number, (context, sides) in enumerate(zip(contexts, said, strict=True))
     ]
-    alpha, beta = ARMS[arm]
-    reference = None
-    if beta:
-        policy: Any = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
-        policy.to(options.device).eval()
-        reference = ReferenceLogProbs(
-            policy,
-            str(model),
-            tokenizer.pad_token_id,
-            None,
-            lambda: torch.autocast(options.device, torch.bfloat16, enabled=on_gpu),
-        )
-        reference.settle(pairs, torch.device(options.device))
-        del policy
-    seconds = list[float]()
+    return contexts, hints, pairs
+
+
+def measure_reference(model: Path, tokenizer: Any, pairs: list[Any], device: str) -> Any:
+    """Return the log probabilities of the pairs by the model before it learns."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from tracemill.train.composer.reference import ReferenceLogProbs
+
+    policy: Any = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+    policy.to(device).eval()
+    reference = ReferenceLogProbs(
+        policy,
+        str(model),
+        tokenizer.pad_token_id,
+        None,
+        lambda: torch.autocast(device, torch.bfloat16, enabled=device == "cuda"),
+    )
+    reference.settle(pairs, torch.device(device))
+    return reference
+
+
+def step_clock(seconds: list[float], on_gpu: bool) -> Any:
+    """Return a callback that adds the seconds of each step; the peak of memory counts behind the warm-up."""
+    import torch
+    from transformers import TrainerCallback
 
     class Clock(TrainerCallback):
         def on_step_begin(self, *_: Any, **__: Any) -> None:
@@ -100,8 +126,22 @@ def run_arm(model: Path, arm: str, options: Any) -> tuple[float, float, list[flo
             if on_gpu and len(seconds) == WARM_UP:
                 torch.cuda.reset_peak_memory_stats()
 
+    return Clock()
+
+
+def train(
+    model: Path, tokenizer: Any, contexts: Any, channels: Any, seconds: list[float], options: Any
+) -> list[dict[str, Any]]:
+    """Train on the contexts as prompts of words, and return the trainer's log."""
+    from datasets import Dataset
+    from transformers.trainer_callback import PrinterCallback
+    from trl.trainer.grpo_config import GRPOConfig
+
+    from tracemill.train.composer.composer_trainer import ComposerReplicationTrainer
+
     words = (" ".join(f"w{number}" for number in context) for context in contexts)
     rows = [{"prompt": [{"role": "user", "content": text}]} for text in words]
+    on_gpu = options.device == "cuda"
 
     def reward(completions: list[Any], **_: Any) -> list[float]:
         return [len(each[0]["content"]) % 7 / 7 for each in completions]
@@ -128,19 +168,12 @@ def run_arm(model: Path, arm: str, options: Any) -> tuple[float, float, list[flo
             processing_class=tokenizer,
             train_dataset=Dataset.from_list(rows),
             reward_funcs=[reward],
-            callbacks=[Clock()],
-            channels=Channels(
-                hints=hints, pairs=pairs, alpha_sdpo=alpha, beta_replay=beta, reference=reference
-            ),
+            callbacks=[step_clock(seconds, on_gpu)],
+            channels=channels,
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-    logs = [each for each in trainer.state.log_history if "loss/total" in each]
-    losses = [
-        statistics.mean(abs(each[name]) for each in logs) if name in logs[0] else None for name in PARTS
-    ]
-    peak = torch.cuda.max_memory_allocated() / 1e6 if on_gpu else 0.0
-    return statistics.median(seconds[WARM_UP:]), peak, losses
+    return trainer.state.log_history
 
 
 def main() -> None:

@@ -91,7 +91,7 @@ def _plain(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Rollouts:
-    """Plays whole sessions with the model that is trained, as TRL's `rollout_func`."""
+    """Whole sessions played by the model that is trained, as TRL's `rollout_func`."""
 
     def __init__(self, world: World) -> None:
         self._world = world

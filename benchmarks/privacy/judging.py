@@ -54,7 +54,7 @@ def is_large_base64(change: "Change") -> bool:
 
 
 class Change(NamedTuple):
-    """What stood there, what stands there now, and the line it stood in."""
+    """A redaction: the text before and after it, and the line it stood in."""
 
     old: str
     new: str

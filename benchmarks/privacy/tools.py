@@ -22,7 +22,7 @@ _DRIVERS = Path(__file__).resolve().parent / "drivers.py"
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a tool made of each text, and how long it took, in seconds of one core."""
+    """The result of a tool for each text, and its time, in seconds of one core."""
 
     texts: list[str]
     seconds: float

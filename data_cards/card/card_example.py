@@ -29,7 +29,7 @@ class CardExample:
 
     @property
     def fence(self) -> str:
-        """Return a fence that no line of the texts closes."""
+        """Return the backticks of a Markdown code block that holds all texts: more than any of them has."""
         ticks = _FENCES.findall("\n".join((self.task, self.rejected, self.chosen)))
         return "`" * max((len(each) + 1 for each in ticks), default=3)
 

@@ -36,7 +36,7 @@ class PushResult:
 
 @dataclass(frozen=True, slots=True)
 class HubPusher:
-    """Pushes releases to one dataset repository.
+    """A writer of releases to one dataset repository.
 
     An upload resumes where a killed one stopped: the Hub keeps complete files. `huggingface_hub` 2.4 does not
     retry commits. Here HEAD is read after every failure, so that a commit whose answer was lost is found, and

@@ -40,7 +40,9 @@ def retract_version(pusher: HubPusher, version: str) -> Retraction:
     """
     repo = pusher.state()
     if repo is None:
-        raise ReleaseError(f"{pusher.repo_id} is not on the Hub, or not for this token", "a dataset there is")
+        raise ReleaseError(
+            f"{pusher.repo_id} is not on the Hub, or not for this token", "an existing dataset"
+        )
     on_main = repo.manifest is not None and repo.manifest.version == version
     files = _delete_files(pusher, repo, version) if on_main else 0
     tag = version in repo.tags

@@ -1,6 +1,5 @@
 """An audit of a release: a random sample of its pairs, judged by a person, and the precision it shows."""
 
-import math
 import random
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tracemill.records.errors import ReleaseError
 from tracemill.records.identity import digest
 from tracemill.records.storage.atomic_files import write_atomically
+from tracemill.records.wilson_interval import wilson_interval
 
 AUDIT = "audit.json"
 SAMPLE = 50
-Z_95 = 1.959964
 """The 97.5 % quantile of the normal distribution."""
 Verdict = Literal["accept", "reject"]
 
@@ -92,14 +91,6 @@ class Precision(_Frozen):
             f"{self.accepted} of {self.judged} pairs accepted: precision {self.precision:.2f}"
             f" (95 %: {self.low:.2f} to {self.high:.2f}; seed {self.seed}{open_})"
         )
-
-
-def wilson_interval(accepted: int, judged: int, z: float = Z_95) -> tuple[float, float]:
-    """Return the score interval of a share (Wilson 1927, J. Am. Stat. Assoc. 22, 209-212)."""
-    share, square = accepted / judged, z * z / judged
-    middle = (share + square / 2) / (1 + square)
-    half = z / (1 + square) * math.sqrt(share * (1 - share) / judged + square / (4 * judged))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def draw_audit_sample(pair_ids: list[str], fingerprint: str, seed: int, size: int = SAMPLE) -> Audit:

@@ -21,7 +21,6 @@ VIEWS = ("dpo_json", "sft", "agreed", "solved", "kto", "prm", "hints", "soft")
 """Configs other than pairs and votes, in the formats of other readers and trainers."""
 ACTIONS = ("sft", "agreed", "solved")
 """Configs whose rows are single actions."""
-CONFIGS = ("dpo", *VIEWS, "votes", "dropped")
 SHORTENED = ("dpo", "sft", "kto")
 """Configs that also exist for trainers with short contexts, such as `sft_4k`."""
 _SHORT = re.compile(rf"({'|'.join(SHORTENED)})_\d+k")
@@ -187,11 +186,6 @@ def _messages(calls: Any) -> Any:
 
     texts = {name: Value("string") for name in ("role", "content", "tool_call_id", "name")}
     return List({"role": texts["role"], "content": texts["content"], "tool_calls": calls} | texts)
-
-
-def has_json(config: str) -> bool:
-    """Return whether a config has columns that only `datasets` 4.7 and later read."""
-    return "'Json'" in str(column_features(config).to_dict())
 
 
 def written_column_schema(features: "Features") -> pa.Schema:

@@ -46,7 +46,7 @@ Votes = Mapping[str, list[list[Any]]]
 
 
 class Lengths(NamedTuple):
-    """What is shown of a pair: last messages of the context, characters of each, of each text of a side."""
+    """The limits of a pair on the page: last messages of the context, characters of these and of sides."""
 
     messages: int
     context: int
@@ -211,7 +211,7 @@ class _Pair:
 
 
 class _Pool:
-    """Messages of contexts, equal ones once."""
+    """The sessions there are to choose from, and their places."""
 
     def __init__(self) -> None:
         self.messages: list[_Message] = []

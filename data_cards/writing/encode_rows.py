@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 class RowEncoder:
-    """Encodes pairs as rows, with a cache: the steps of a context share their messages."""
+    """An encoder of pairs as rows, with a cache: the steps of a context share their messages."""
 
     def __init__(self) -> None:
         self._cache: dict[Hashable, tuple[object, Any]] = {}

@@ -24,7 +24,7 @@ def put_all_in_train(trace_id: str) -> str:
 
 
 class SplitWriter:
-    """Writes the rows of a config into the files of their split.
+    """A writer of the rows of a config into the files of their split.
 
     Only rows of `votes` and `dropped` may have a trace without a split; they go to `train`. A file of
     `file_bytes` or more is followed by another one.

@@ -19,7 +19,7 @@ _NOT_CONTENT = ("recipe",)  # the same rows under a newer data-juicer are no new
 
 
 class TableWriter:
-    """Writes rows to a Parquet file and takes a digest of each; at most one row group is held.
+    """A writer of rows to a Parquet file, with a digest of each; at most one row group is held.
 
     It has a page index and content-defined chunks, so that the Hub uploads only what a release does not share
     with the last one.

@@ -13,7 +13,7 @@ from tracemill.environments.adapters.openenv_server import TaskObservation, Task
 
 
 class TaskClient(EnvClient[CallToolAction | ListToolsAction, Observation, TaskState]):
-    """Talks to a server of tasks; `TaskClient(base_url=...).sync()` blocks."""
+    """A client of a server of tasks; `TaskClient(base_url=...).sync()` blocks."""
 
     def _step_payload(self, action: CallToolAction | ListToolsAction) -> dict[str, Any]:
         return action.model_dump()

@@ -51,7 +51,7 @@ FINISH = "finish"
 
 
 class TaskObservation(CallToolObservation):
-    """What a call gave, and what a trainer may make of a failure.
+    """The result of a call, with its failure for a trainer that makes hints.
 
     `error_kind` is the kind of failure, as in the records of tracemill. `hint_template_key` names the hint
     that fits it: `Bash.exit_code`, `unknown_tool`, `malformed_arguments`; at the end of an episode

@@ -38,7 +38,7 @@ class CodingTaskData(vf.TaskData):
 
 
 class CodingTaskConfig(vf.TaskConfig):
-    """Which tools a rollout has, and in which sandbox they and the tests run."""
+    """The tools of a rollout, and the sandbox in which they and the tests run."""
 
     tools: TaskToolsConfig = TaskToolsConfig()
 

@@ -34,7 +34,7 @@ class WorkingCopyState(vf.State):
 
 
 class TaskToolsConfig(vf.ToolsetConfig):
-    """Which tools, in which sandbox."""
+    """The tools, and the sandbox they run in."""
 
     tools: HarnessName = "claude_code"
     sandbox: str = "auto"

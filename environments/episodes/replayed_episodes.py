@@ -48,7 +48,7 @@ class _Restored:
 
 
 class ReplayedEpisodes:
-    """Restores states of episodes of given tasks; `of_tasks` names their folder."""
+    """A step environment that restores states of episodes of given tasks; `of_tasks` names their folder."""
 
     name, version = "episodes", 1
 

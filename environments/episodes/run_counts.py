@@ -16,7 +16,7 @@ from tracemill.environments.harbor.task_files import write_settings
 
 @dataclass(frozen=True)
 class RunCounts:
-    """How many runs of a task there were, and how many of them solved it or were hacks."""
+    """The number of runs of a task, of those that solved it, and of those that were hacks."""
 
     attempts: int = 0
     solved: int = 0

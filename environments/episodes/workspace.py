@@ -26,7 +26,7 @@ from tracemill.records.message import ToolCall
 
 @dataclass(frozen=True)
 class EpisodeJudgement:
-    """What an episode earned: the verdict of the tests, and what the monitors saw."""
+    """The judgement of an episode: the verdict of the tests, and what the monitors saw."""
 
     verdict: Verdict
     findings: tuple[HackFinding, ...]

@@ -41,7 +41,7 @@ _GUARD_S = 3.0
 
 @dataclass
 class TaskReport:
-    """Count what came of the features that were tried."""
+    """The counts of what came of the features that were tried."""
 
     tried: int = 0
     made: int = 0

@@ -20,7 +20,7 @@ _LINKS = {"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "
 
 
 class BubblewrapSandbox:
-    """Runs each command in namespaces of its own, as a user of its own, with a file system made for it.
+    """A sandbox of namespaces: each command has its own, a user of its own and a file system made for it.
 
     Where this process is root, a sandbox has a user id that nobody else has, since the kernel counts
     processes by user and never those of root.

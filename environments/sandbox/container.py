@@ -29,7 +29,7 @@ exit 1
 
 
 class ContainerSandbox:
-    """Runs each command in a container that is removed afterwards; the image must be there already.
+    """A sandbox of containers, one for each command, removed afterwards; the image must be there already.
 
     The image needs Python 3.10 or later and, for an agent's commands, bash.
     """

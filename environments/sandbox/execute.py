@@ -74,7 +74,7 @@ def execute(
 
 
 class _Reader(threading.Thread):
-    """Reads all output, and keeps its first bytes."""
+    """A reader of all output that keeps its first bytes."""
 
     def __init__(self, process: subprocess.Popen[bytes], most: int) -> None:
         super().__init__(daemon=True)

@@ -13,7 +13,7 @@ _MB = 1 << 20
 
 
 class PlainProcess:
-    """Runs a command as a child of this process, on the host's files and network.
+    """No sandbox: a command is a child of this process, on the host's files and network.
 
     Paths of mounts inside are replaced by those of the host in the command, its folder and its environment.
     It is for machines without namespaces, and for code that is trusted.

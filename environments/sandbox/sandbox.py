@@ -11,7 +11,7 @@ Ending = Literal["exited", "timed_out", "memory", "disk", "processes"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What one command may use; a command that uses more is killed with everything it started."""
+    """Limits of one command; a command that uses more is killed with everything it started."""
 
     seconds: float = 60.0
     memory_mb: int = 1024
@@ -35,7 +35,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class Completed:
-    """How a command ended: its exit code (-signal where it was killed), its output and its seconds."""
+    """A command that ended: its exit code (-signal where it was killed), its output and its seconds."""
 
     ending: Ending
     code: int
@@ -50,7 +50,7 @@ class Completed:
 
 
 class Sandbox(Protocol):
-    """Runs commands that see nothing but system programs and what is mounted, and no network.
+    """A place for commands that see nothing but system programs and what is mounted, and no network.
 
     A host folder that is mounted writable must be prepared with `hand_over` first. `python` is the command of
     the Python inside, without its installed packages.

@@ -41,7 +41,7 @@ _MOST_BYTES = 64_000_000
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a call gave: the text the agent is shown and, where it failed, the kind of failure."""
+    """The result of a call: the text the agent is shown and, where it failed, the kind of failure."""
 
     text: str
     failed: bool = False
@@ -68,7 +68,7 @@ def tool_specs(harness: HarnessName) -> tuple[ToolSpec, ...]:
 
 
 class ToolSession:
-    """Executes calls of an episode in a sandbox; folder and undo buffers last from call to call."""
+    """The tools of an episode in a sandbox; folder and undo buffers last from call to call."""
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ class Exam:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Reward of a candidate: the share of `fail_to_pass` that pass; 0 where the guard or a canary speaks."""
+    """Reward of a candidate: the share of `fail_to_pass` that pass; 0 where tampering is found."""
 
     reward: float
     passed: tuple[str, ...]

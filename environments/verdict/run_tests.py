@@ -20,7 +20,7 @@ TEST_LIMITS = Limits(seconds=120, output_bytes=64_000_000)
 
 @dataclass(frozen=True)
 class TestRun:
-    """What one process said of the tests: outcome and seconds by test id; none where it gave no result."""
+    """The results of one test process: outcome and seconds by test id; none where it gave no result."""
 
     __test__ = False  # pytest takes every class of this name for tests
 
@@ -38,7 +38,7 @@ class TestRun:
 
 @dataclass(frozen=True)
 class TestBed:
-    """Where tests run: a sandbox, packages the tests import, import roots within the repository, limits."""
+    """The place where tests run: a sandbox, packages the tests import, import roots, limits."""
 
     __test__ = False
 

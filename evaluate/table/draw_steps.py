@@ -78,7 +78,7 @@ WAYS: tuple[Stop, ...] = ("off", "lossless", "tiered")
 
 @dataclass(slots=True)
 class Asker:
-    """Builds the steps of draws under one rule; decisions are cached across draws."""
+    """A builder of the steps of draws under one rule; decisions are cached across draws."""
 
     poll: Poll
     rule: VoteRule

@@ -32,7 +32,7 @@ class Saved:
 
 
 class Savings:
-    """Adds up draws, each asked in every way."""
+    """Sums over draws, each asked in every way."""
 
     def __init__(self, tasks: Sequence[str], gates: Mapping[str, StepChooser] | None = None) -> None:
         """Start with no draw; `gates` choose, by name, the steps that are asked."""

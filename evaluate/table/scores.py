@@ -29,7 +29,7 @@ class RuleScores:
 
 
 class PairTally:
-    """Adds up the pairs of every rule, draw by draw."""
+    """Sums of the pairs of every rule, draw by draw."""
 
     def __init__(self, poll: Poll, rules: Sequence[VoteRule], draws: int) -> None:
         """Start with no draw; `draws` is how many will be added."""

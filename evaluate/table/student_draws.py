@@ -142,7 +142,7 @@ def may_be_asked(table: Table, draw: Draw, policy: Policy) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Panel:
-    """Votes at one state against one student; labels are cached by rule."""
+    """The votes at one state against one student; labels are cached by rule."""
 
     state: TableState
     student: str

@@ -46,7 +46,7 @@ class ReredactedTrace:
 
 @dataclass(frozen=True, slots=True)
 class Reredactor:
-    """Redacts again what was redacted otherwise, and takes out what was a secret in any session.
+    """A redactor of what was redacted otherwise, and of what was a secret in any session.
 
     `keeps`: answers that were bought for a text as it was hold for it as it is.
     """

@@ -104,7 +104,7 @@ def _strings(array: pa.Array) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class StandIns:
-    """Looks for the placeholders of a value, which are others in each trace."""
+    """A search for the placeholders of a value, which are others in each trace."""
 
     key: bytes
     value: str

@@ -21,7 +21,7 @@ FORGOTTEN_FILE = "forgotten.json"
 
 @dataclass(frozen=True, slots=True)
 class TraceFilter:
-    """Leaves out traces that were forgotten in the workspace or are not selected."""
+    """A filter of traces that were forgotten in the workspace or are not selected."""
 
     forgotten: Reason
     select: "SelectSettings | None"

@@ -6,7 +6,7 @@ from tracemill.records.frozen_model import FrozenModel
 
 
 class ClusterSettings(FrozenModel):
-    """Where the stages of a run are executed (`flows/runtime/ray_pool.py`)."""
+    """Settings of the cluster that executes the stages of a run (`flows/runtime/ray_pool.py`)."""
 
     workers: int = Field(1, ge=1)
     """Ray workers that read, ask and label; 1 does it in the process of the command."""

@@ -13,7 +13,7 @@ _BLOCK = re.compile(r"[a-z0-9-]+/[a-z0-9-]+")
 
 
 class NotificationSettings(FrozenModel):
-    """Which messages Prefect sends, and through which of its blocks."""
+    """Settings of the messages that Prefect sends, and of the blocks that it sends them through."""
 
     blocks: tuple[str, ...] = ()
     """Notification blocks of the Prefect server, `TYPE/NAME`; none given: no messages."""

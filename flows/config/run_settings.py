@@ -79,7 +79,7 @@ _PATHS = (
 
 
 class VoteSettings(FrozenModel):
-    """When teachers agree (`agreement/`)."""
+    """Settings of the vote that decides where teachers agree (`agreement/`)."""
 
     policy: PolicyName = "default"
     """The rule that makes votes a pair; the keys below change it."""
@@ -104,7 +104,7 @@ class VoteSettings(FrozenModel):
 
 
 class VerifiedSettings(FrozenModel):
-    """Where both sides of a disagreement are executed (`pairs/verified.py`)."""
+    """Settings of the environment that executes both sides of a disagreement (`pairs/verified.py`)."""
 
     environment: str
     """Name of an environment, as a package registers it (`tracemill.step_environments`)."""

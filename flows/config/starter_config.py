@@ -16,7 +16,6 @@ from tracemill.records.storage.atomic_files import write_atomically
 from tracemill.records.storage.working_copy import is_url
 
 SourceKey = Literal["claude_code", "codex", "openhands", "swe_gym", "paths"]
-SOURCE_KEYS: tuple[SourceKey, ...] = ("claude_code", "codex", "openhands", "swe_gym", "paths")
 _TEACHERS = {
     "none": "Nobody is asked: nothing is sent and nothing is spent.",
     "open": "Four open-weight model families through OpenRouter; the key is read from OPENROUTER_API_KEY.",

@@ -65,7 +65,7 @@ class PairForecast:
         self._steps += self._gate.value(questions, shown)
 
     def by_share(self) -> tuple[ExpectedPairs, ...]:
-        """Return what each share gives: the explored steps, and the best of the others that it pays for."""
+        """Return the pairs expected at each share of the cost, explored steps and the best others."""
         belief = self.belief()
         facts, costs = [step.facts for step in self._steps], [step.expected_usd for step in self._steps]
         steps = score_pair_values(facts, [belief.probability(each.words) for each in facts], costs)

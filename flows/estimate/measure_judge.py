@@ -24,13 +24,13 @@ from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.run_ledger import build_ledger
 from tracemill.pairs.disagreements import DISPUTED, rank_proposal
 from tracemill.pairs.judge import JUDGE_VERSION, ORDERS, Judge, JudgePrecision, may_judge, prefers_proposal
-from tracemill.pairs.verified import wilson_interval
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import ConfigError
 from tracemill.records.identity import digest, extend_prompt, prompt_root
 from tracemill.records.message import Action
 from tracemill.records.reply import Decision
 from tracemill.records.storage.workspace import Workspace
+from tracemill.records.wilson_interval import wilson_interval
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.question import Question
@@ -63,7 +63,7 @@ class JudgeCase:
 
 @dataclass(frozen=True, slots=True)
 class JudgeMeasurement:
-    """What a measurement found and cost: `calls` of this run, USD of all runs of this judge."""
+    """The result of a measurement and its cost: `calls` of this run, USD of all runs of this judge."""
 
     precision: JudgePrecision
     calls: int

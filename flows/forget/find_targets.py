@@ -55,7 +55,7 @@ class KnownTrace:
 
 @dataclass(frozen=True, slots=True)
 class ForgetTargets:
-    """Everything that a target names. `needle` is a text that must be nowhere afterwards."""
+    """The things that a target names. `needle` is a text that must be nowhere afterwards."""
 
     kind: Kind
     traces: frozenset[str] = frozenset()

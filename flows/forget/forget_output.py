@@ -30,7 +30,7 @@ def _names(found: ForgetTargets) -> str:
 
 
 class ForgetRemains(NamedTuple):
-    """Where forgotten text remains: with teachers, in published versions, in files of the ledger's database.
+    """The places where forgotten text remains: teachers, published versions, files of the ledger's database.
 
     `published` has the datasets of the Hub for each version, `NAME@VERSION`.
     """

@@ -100,7 +100,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class ShardIngester:
-    """Takes sources into a workspace.
+    """A reader of sources into a workspace.
 
     `reredactor` is None for a workspace of recorded text; `trace_filter` gives the reason to leave a
     trace out, None where all are taken; `shard_bytes` is about the text in one shard.

@@ -43,7 +43,7 @@ Quiet = Callable[[Trace], SampleFacts]
 
 @dataclass(slots=True)
 class _Pool:
-    """Everything there is to choose from, and where it lies."""
+    """The sessions there are to choose from, and their places."""
 
     marked: list[UnchangedSource] = field(default_factory=list)
     accounts: list[FileReport] = field(default_factory=list)

@@ -50,7 +50,7 @@ COMING_HOME = "interrupted: up to {:.0f} s for calls in flight to come home, Ctr
 
 @dataclass(slots=True)
 class AskSession:
-    """Everything a run needs to ask: its teachers, its ledger, its gate and its breaker."""
+    """The parts that a run asks with: its teachers, its ledger, its gate and its breaker."""
 
     settings: RunSettings
     ledger: Ledger
@@ -293,7 +293,7 @@ def _redaction_of(shown: "Sequence[ShownTrace]") -> Callable[[TeacherReply], Tea
 
 
 class _Gauge(ReplayObserver):
-    """Shows a replay on the progress meter of its session."""
+    """The progress of a replay on the meter of its session."""
 
     def __init__(self, asking: AskSession) -> None:
         self._asking = asking

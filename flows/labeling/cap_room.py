@@ -60,7 +60,7 @@ class _Pair(NamedTuple):
 
 
 class CapRoom:
-    """The room for pairs in each session of a run."""
+    """The number of pairs that the caps of a release still allow in each session of a run."""
 
     def __init__(self, caps: Caps, traces: int, policy: Policy) -> None:
         """Set the caps of a run over so many `traces` of the workspace.

@@ -55,7 +55,7 @@ def gate_version(settings: RunSettings) -> str:
 
 
 class Gate:
-    """Chooses batch by batch. Its weights are frozen for a batch and updated after it by `learn`."""
+    """A choice of steps, batch by batch. Weights are frozen for a batch and updated after it by `learn`."""
 
     def __init__(self, settings: RunSettings, work: Workspace, teachers: Sequence[PricedTeacher]) -> None:
         self.settings = settings

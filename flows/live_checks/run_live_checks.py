@@ -18,7 +18,7 @@ from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.destinations import Destination, destination_terms, list_destinations
 from tracemill.flows.live_checks.live_check import LiveCheck
 from tracemill.flows.live_checks.teacher_calls import CAP_NANOUSD, PROBE_TEXT, call_teachers
-from tracemill.flows.runtime.interrupts import on_interrupt, terminable
+from tracemill.flows.runtime.interrupts import on_interrupt
 from tracemill.flows.runtime.terminal import confirm_on_terminal, say_lines
 from tracemill.records.errors import PrivacyError, ReleaseError
 from tracemill.records.printable import printable_count
@@ -107,7 +107,7 @@ def _hub_checks(repo_id: str, patience: RetryPolicy) -> Iterator[LiveCheck]:
         if pressed.is_set():
             raise KeyboardInterrupt
 
-    with terminable(), on_interrupt(pressed.set):
+    with on_interrupt(pressed.set):
         trip = make_round_trip(repo_id, go_on, patience)
     if trip.interrupted:
         if trip.left:

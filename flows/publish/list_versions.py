@@ -80,7 +80,7 @@ def _on_the_hub(repo_id: str) -> list[Published]:
         who = "for this token" if pusher.api.token else "without a token"
         raise ReleaseError(
             f"{repo_id} is not on the Hub, or not {who}",
-            "a dataset there is, and for a private one a token that may read it",
+            "an existing dataset, and for a private one a token that may read it",
             "check the name, or set HF_TOKEN",
         )
     read = RetryPolicy().run

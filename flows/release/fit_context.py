@@ -19,7 +19,7 @@ OPERATOR = "max_tokens"
 
 @dataclass(slots=True)
 class ContextFitting:
-    """Cuts what goes by to the context of a trainer.
+    """A stage that cuts rows to the context of a trainer.
 
     `too_long` are the pairs that do not fit even so, and `labels_too_long` counts labels that do not, by
     source and reason: known once all have gone by.

@@ -174,7 +174,7 @@ def _screened(labels: ReleaseLabels, normalizer: DJNormalizer) -> ReleaseLabels:
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes the labels of one trace after the other.
+    """A maker of the labels of one trace after the other.
 
     `against` are steps with a pair of another source than teachers against the agent's action, `paired` the
     teachers' pairs by step.

@@ -16,7 +16,7 @@ def read_outcome_file(path: Path | None) -> dict[str, Outcome]:
     """Return outcomes by the name of a session: the stem of its file, its instance id or its trace id.
 
     Of several lines on one session the last counts. Raises ConfigError for a file that cannot be read and
-    for a line that is no outcome.
+    for a line that is not an outcome.
     """
     if path is None:
         return {}
@@ -41,7 +41,7 @@ def _line(path: Path, number: int, line: str) -> tuple[str, Outcome]:
     name = row.get("session") if isinstance(row, dict) else None
     outcome: Outcome = parse_benchmark_outcome(row.get("resolved")) if isinstance(row, dict) else "unknown"
     if not isinstance(name, str) or not name or outcome == "unknown":
-        raise ConfigError(f"release.outcomes: line {number} of {path} is no outcome", _WANTED)
+        raise ConfigError(f"release.outcomes: line {number} of {path} is not an outcome", _WANTED)
     return name, outcome
 
 

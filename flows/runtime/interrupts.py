@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -110,11 +110,11 @@ _presses = _Presses()
 
 
 @contextmanager
-def remembered(terminated: bool = False) -> Iterator[None]:
-    """Remember presses of Ctrl-C while the block lasts.
+def remember_interrupts() -> Iterator[None]:
+    """Remember presses of Ctrl-C while the block lasts; SIGTERM and SIGHUP are a first press too.
 
-    With `terminated` SIGTERM and SIGHUP are a first press too. An error that is none of ours and comes after
-    a press ends as the press does. Outside the main thread, where no signal arrives, nothing changes.
+    An error that is none of ours and comes after a press ends as the press does. Outside the main thread,
+    where no signal arrives, nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -123,7 +123,7 @@ def remembered(terminated: bool = False) -> Iterator[None]:
     before = signal.signal(signal.SIGINT, _presses.press)
     sys.unraisablehook = _presses.swallowed
     try:
-        with terminable() if terminated else nullcontext():
+        with take_termination():
             yield
     except Exception as error:
         if _presses.count and not isinstance(error, TracemillError):  # what a library made of a press
@@ -136,10 +136,11 @@ def remembered(terminated: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def terminable() -> Iterator[None]:
+def take_termination() -> Iterator[None]:
     """Take SIGTERM and SIGHUP as a first press while the block lasts.
 
-    Not where they are ignored, as `nohup` has it. Nothing changes where presses are not remembered.
+    A flow needs it, since Prefect sets a handler of its own around each. Not where they are ignored, as
+    `nohup` has it. Nothing changes where presses are not remembered.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) != _presses.press:

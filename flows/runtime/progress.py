@@ -19,7 +19,7 @@ OBSERVED_S = 5.0
 
 
 class ProgressMeter:
-    """Counts finished work and money; every call is cheap and may be made for every reply."""
+    """A counter of finished work and money; every call is cheap and may be made for every reply."""
 
     def __init__(self, cap_usd: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """Show no progress yet; `clock` gives seconds."""
@@ -157,6 +157,11 @@ def hide_progress() -> None:
     """Show no progress on stderr from now on."""
     global _hidden
     _hidden = True
+
+
+def is_progress_hidden() -> bool:
+    """Return whether a command is to be quiet."""
+    return _hidden
 
 
 def say_start(what: str) -> None:

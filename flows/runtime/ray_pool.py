@@ -50,14 +50,14 @@ def _ray() -> Any:
 
 @dataclass(slots=True)
 class _Outcome:
-    """What a job gave, or the error it raised."""
+    """The result of a job, or the error it raised."""
 
     value: Any = None
     error: Exception | None = None
 
 
 class RayWorker:
-    """One worker: opens what does jobs, and does them one by one. Runs as a Ray actor."""
+    """A Ray actor that opens what does jobs, and does them one by one."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()

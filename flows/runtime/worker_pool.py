@@ -12,7 +12,7 @@ OpenWorker = Callable[[], AbstractContextManager[Callable[[J], R]]]
 
 
 class WorkerPool(Protocol):
-    """Does jobs in several processes."""
+    """A pool of processes that do jobs."""
 
     @property
     def workers(self) -> int:

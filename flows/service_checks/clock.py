@@ -14,7 +14,7 @@ MAX_SKEW_S = 30.0
 
 
 class ClockReading(NamedTuple):
-    """How many seconds the clock of a server is ahead of this machine's."""
+    """The seconds that the clock of a server is ahead of this machine's."""
 
     server: str
     ahead_s: float

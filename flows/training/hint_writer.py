@@ -34,7 +34,7 @@ COMMAND = "hints"
 
 @dataclass(frozen=True, slots=True)
 class HintConsent:
-    """Whether a teacher may be asked for hints, and how what would leave this machine is accepted.
+    """The consent to ask a teacher for hints: given already, by a flag, or to be asked for.
 
     Where it may not, hints that were bought are used. `yes` accepts it; `accept_by` is what would, for
     whoever reads that it was not.

@@ -6,7 +6,6 @@ from typing import Any
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.run_state.run_summary import ReleaseOutcome
-from tracemill.flows.runtime.interrupts import terminable
 from tracemill.flows.runtime.progress import ProgressMeter, progress_meter
 from tracemill.flows.training.hint_rows_file import add_hint_rows, remove_hint_rows
 from tracemill.flows.training.hint_writer import HintConsent
@@ -53,13 +52,11 @@ def training_settings_of_run(settings: RunSettings) -> TrainingSettings:
     return settings.training
 
 
-@terminable()
 def train_on(settings: RunSettings, asked: str | None) -> TrainingResult:
     """Train on the release `asked` names, by default the newest of the configuration's name."""
     return _train(settings, training_job(settings, asked))
 
 
-@terminable()
 def train_and_decide(settings: RunSettings, asked: str | None, yes: bool = False) -> dict[str, Any]:
     """Train as `train_on`, decide whether the new model takes the last one's place, and give the figures.
 
@@ -83,7 +80,6 @@ def training_job(settings: RunSettings, asked: str | None, consent: HintConsent 
     return _job(settings, training, release, consent)
 
 
-@terminable()
 def train_unattended(
     settings: RunSettings, asked: str | None, accept_by: str = "`tracemill train --yes`"
 ) -> dict[str, Any]:
@@ -176,7 +172,6 @@ def _show(meter: ProgressMeter, said: dict[str, Any]) -> None:
             meter.note = f"loss {said['loss']:.4f}"
 
 
-@terminable()
 def train_after_release(settings: RunSettings, outcome: ReleaseOutcome) -> dict[str, Any] | None:
     """Train on a run's release; gives the figures, why there was none (`note`) or what went wrong (`failed`).
 

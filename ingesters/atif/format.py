@@ -4,9 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record, RowReader
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
+from tracemill.ingesters.format import Format, FormatFacts, Record, RowReader, lazy_function
 
 _HEAD = re.compile(rb'\{\s*"schema_version":\s*"ATIF-v')
 
@@ -21,22 +19,10 @@ def _detect_head(head: bytes) -> str | None:
     return "atif" if _HEAD.match(head) else None
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.atif.ingest_trajectory import iter_traces
-
-    return iter_traces(path, report)
-
-
 def _row_reader(dialect: str) -> RowReader:
     from tracemill.ingesters.atif.ingest_trajectory import traces_of_trajectory
 
     return lambda row, origin, report, _: traces_of_trajectory(row, None, origin, report)
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.atif.vocabulary import kinds_of_trajectory
-
-    return kinds_of_trajectory(record)
 
 
 def _beside(path: Path) -> Iterator[str]:
@@ -50,10 +36,10 @@ FORMAT = Format(
     dialects=("atif",),
     detect=_detect,
     detect_head=_detect_head,
-    read=_read,
+    read=lazy_function("tracemill.ingesters.atif.ingest_trajectory:iter_traces"),
     row_reader=_row_reader,
     beside=_beside,
-    kinds=_kinds,
+    kinds=lazy_function("tracemill.ingesters.atif.vocabulary:kinds_of_trajectory"),
     facts=FormatFacts(
         of="ATIF trajectories 1.0 to 1.8 of Harbor, Terminal-Bench and converters",
         recognised="an object with steps under a schema_version that begins with ATIF-v",

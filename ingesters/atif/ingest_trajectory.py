@@ -170,7 +170,7 @@ def _contexts(listed: list[Any], agent: Mapping[str, Any], report: IngestReport)
 
 
 def _keep(built: list[Context], context: GrowingContext) -> None:
-    """Add a context where it holds a step."""
+    """Add a finished context, unless it holds no step."""
     if context.steps:
         made = context.finish(len(built), ())
         lost = made.fidelity.context == "lost" or (built and context.start == "compaction")

@@ -4,9 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemill.ingesters.claude_code.record_fields import is_native
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
+from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
 
 _OF_RUNS = frozenset(("instance_id", "traj_id", "trajectory_id", "history", "trajectory", "attempts"))
 """Keys of runs and dataset rows, which may hold records of any kind."""
@@ -16,21 +14,6 @@ def _detect(record: Record) -> str | None:
     """Detect records with `type` and `uuid` or `sessionId`, but not Gemini CLI's list of prompts."""
     is_prompt_log = isinstance(record.get("messageId"), int)
     return "claude_code" if is_native(record) and _OF_RUNS.isdisjoint(record) and not is_prompt_log else None
-
-
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.claude_code.ingest_session import read_traces
-
-    traces = read_traces(path, report)
-    traces.reverse()
-    while traces:  # so that a trace can be freed once the caller drops it
-        yield traces.pop()
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.claude_code.vocabulary import kinds_of_record
-
-    return kinds_of_record(record)
 
 
 def _beside(path: Path) -> Iterator[str]:
@@ -47,9 +30,9 @@ FORMAT = Format(
     version=5,
     dialects=("claude_code",),
     detect=_detect,
-    read=_read,
+    read=lazy_function("tracemill.ingesters.claude_code.ingest_session:iter_traces"),
     beside=_beside,
-    kinds=_kinds,
+    kinds=lazy_function("tracemill.ingesters.claude_code.vocabulary:kinds_of_record"),
     growing=frozenset({"claude_code"}),
     origin_names_session=True,
     facts=FormatFacts(

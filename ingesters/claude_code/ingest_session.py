@@ -8,6 +8,7 @@ of contexts (`draft_contexts`), contexts (`build_contexts`), each step compared 
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path, PureWindowsPath
 from time import perf_counter
 
@@ -51,6 +52,14 @@ def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
     traces = read_traces(path, report)
     report.seconds = perf_counter() - began
     return traces, report
+
+
+def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
+    """Yield the traces of one file, each free once the caller drops it. Raises as `ingest_file`."""
+    traces = read_traces(path, report)
+    traces.reverse()
+    while traces:
+        yield traces.pop()
 
 
 def read_traces(path: Path, report: IngestReport) -> list[Trace]:

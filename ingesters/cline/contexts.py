@@ -47,7 +47,7 @@ Records = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a prompt shows of the history: the hidden range, the replaced texts, the events before it."""
+    """The part of a history that a prompt shows: hidden range, replaced texts, and events before it."""
 
     hidden: Range | None = None
     shortened: int = 0

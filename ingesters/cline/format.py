@@ -4,10 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
+from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
 
 _OWN_KEYS = frozenset(("modelInfo", "condenseId", "condenseParent", "isSummary", "truncationParent"))
 _TASK = ("<task>", "<user_message>", "<feedback>")
@@ -45,12 +43,6 @@ def _texts(content: Any) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.cline.ingest_task import iter_traces
-
-    return iter_traces(path, report)
-
-
 def _beside(path: Path) -> Iterator[str]:
     """Yield the files of the task folder that are read with a history."""
     from tracemill.ingesters.cline.task_files import companion_paths
@@ -70,12 +62,6 @@ def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
     ]
 
 
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.cline.vocabulary import kinds_of_record
-
-    return kinds_of_record(record)
-
-
 def _no_record(record: Record) -> str | None:
     """Detect no single object: a history is a list."""
     return None
@@ -87,10 +73,10 @@ FORMAT = Format(
     dialects=("cline",),
     detect=_no_record,
     detect_list=_detect_list,
-    read=_read,
+    read=lazy_function("tracemill.ingesters.cline.ingest_task:iter_traces"),
     beside=_beside,
     without_claimed=_without_claimed,
-    kinds=_kinds,
+    kinds=lazy_function("tracemill.ingesters.cline.vocabulary:kinds_of_record"),
     growing=frozenset({"cline"}),
     facts=FormatFacts(
         of="Cline and Roo Code: api_conversation_history.json of a task, with the files beside it",

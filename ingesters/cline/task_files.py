@@ -19,7 +19,6 @@ METADATA = "task_metadata.json"
 ITEM = "history_item.json"
 COMPANIONS = (VIEW, SHORTENED, METADATA, ITEM)
 """Files of a task folder that are read with its history."""
-UNREAD_COMPANIONS = ("settings.json", "taskHistory.json")
 DAMAGED = "file beside the history that cannot be read"
 _TASK_ID = re.compile(r"\d{10,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SAYS = """error api_req_started api_req_finished api_req_retried api_req_retry_delayed error_retry
@@ -58,7 +57,7 @@ class Request:
 
 @dataclass(slots=True)
 class TaskFiles:
-    """What the files beside a history say.
+    """The facts in the files beside a history.
 
     `ranges` are the hidden messages by the place of the last message then, `shortened` the replaced texts as
     (time, message, block, text), `events` the times of summaries and truncations by their id or text. Of the

@@ -1,11 +1,6 @@
 """Rollouts of Codex CLI as a format of the registry."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
+from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
 
 _RECORDS = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "compacted"))
 _FIRST_LINE = frozenset(("id", "timestamp", "instructions"))
@@ -19,27 +14,15 @@ def _detect(record: Record) -> str | None:
     return "codex" if kind is None and record.keys() >= _FIRST_LINE and "messages" not in record else None
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.codex.ingest_session import iter_traces
-
-    return iter_traces(path, report)
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.codex.vocabulary import kinds_of_record
-
-    return kinds_of_record(record)
-
-
 FORMAT = Format(
     name="codex",
     version=1,
     dialects=("codex",),
     detect=_detect,
-    read=_read,
+    read=lazy_function("tracemill.ingesters.codex.ingest_session:iter_traces"),
     growing=frozenset({"codex"}),
     origin_names_session=True,
-    kinds=_kinds,
+    kinds=lazy_function("tracemill.ingesters.codex.vocabulary:kinds_of_record"),
     facts=FormatFacts(
         of="Codex CLI: rollouts in ~/.codex/sessions, also those from before September 2025",
         recognised="records with timestamp, type and payload; a first line with id, timestamp, instructions",

@@ -44,7 +44,7 @@ _BURST_SECONDS = 2
 
 @dataclass(slots=True)
 class _Session:
-    """What the first line says about the session, and the project folder."""
+    """The session by the first line of its file, and the project folder."""
 
     meta: Mapping[str, Any] = field(default_factory=dict)
     written_at: str = ""

@@ -1,11 +1,6 @@
 """Gemini CLI sessions as a format of the registry."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
+from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
 
 
 def _detect(record: Record) -> str | None:
@@ -13,25 +8,13 @@ def _detect(record: Record) -> str | None:
     return "gemini_cli" if "projectHash" in record and isinstance(record.get("sessionId"), str) else None
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.gemini_cli.ingest_session import iter_traces
-
-    return iter_traces(path, report)
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.gemini_cli.vocabulary import kinds_of_record
-
-    return kinds_of_record(record)
-
-
 FORMAT = Format(
     name="gemini_cli",
     version=1,
     dialects=("gemini_cli",),
     detect=_detect,
-    read=_read,
-    kinds=_kinds,
+    read=lazy_function("tracemill.ingesters.gemini_cli.ingest_session:iter_traces"),
+    kinds=lazy_function("tracemill.ingesters.gemini_cli.vocabulary:kinds_of_record"),
     growing=frozenset({"gemini_cli"}),
     facts=FormatFacts(
         of="Gemini CLI: sessions in ~/.gemini/tmp/*/chats, one object or lines",

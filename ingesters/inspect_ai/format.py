@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
+from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
 from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
 
 
 def _detect(record: Record) -> str | None:
@@ -20,22 +19,10 @@ def _detect_archive(names: Sequence[str]) -> str | None:
     return "inspect_ai" if "_journal/start.json" in names else None
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.inspect_ai.ingest_log import iter_traces
-
-    return iter_traces(path, report)
-
-
 def _records(path: Path, report: IngestReport) -> Iterator[Record]:
     from tracemill.ingesters.inspect_ai.log_files import read_log
 
     yield from read_log(path, report).samples
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.inspect_ai.vocabulary import kinds_of_sample
-
-    return kinds_of_sample(record)
 
 
 FORMAT = Format(
@@ -44,9 +31,9 @@ FORMAT = Format(
     dialects=("inspect_ai",),
     detect=_detect,
     detect_archive=_detect_archive,
-    read=_read,
+    read=lazy_function("tracemill.ingesters.inspect_ai.ingest_log:iter_traces"),
     records=_records,
-    kinds=_kinds,
+    kinds=lazy_function("tracemill.ingesters.inspect_ai.vocabulary:kinds_of_sample"),
     facts=FormatFacts(
         of="inspect: logs as .eval archives or one JSON object, a session a sample",
         recognised="an archive with _journal/start.json, or an object with eval, status and version",

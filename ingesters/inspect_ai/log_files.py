@@ -28,7 +28,7 @@ _CHUNK = re.compile(r"(samples/[^/]+)/(events|messages|attachments)/(\d+)\.json\
 
 @dataclass(frozen=True, slots=True)
 class InspectLog:
-    """What was evaluated (`spec`), and the samples, read one by one."""
+    """A log: what was evaluated (`spec`), and the samples, read one by one."""
 
     spec: Mapping[str, Any]
     samples: Iterator[Mapping[str, Any]]

@@ -1,13 +1,10 @@
 """mini-swe-agent trajectories as a format of the registry."""
 
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record, RowReader
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
+from tracemill.ingesters.format import Format, FormatFacts, Record, RowReader, lazy_function
 
 _COMMAND = re.compile(r"```(?:mswea_bash_command|bash)\s*\n|<(?:mswea_bash_command|bash_code)>")
 
@@ -33,22 +30,10 @@ def _is_answer(item: Record) -> bool:
     return item.get("role") == "assistant" and isinstance(content, str) and bool(_COMMAND.search(content))
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.mini_swe_agent.ingest_trajectory import iter_traces
-
-    return iter_traces(path, report)
-
-
 def _row_reader(dialect: str) -> RowReader:
     from tracemill.ingesters.mini_swe_agent.ingest_trajectory import trace_of_mini_trajectory
 
     return lambda row, origin, report, _: (trace_of_mini_trajectory(row, None, origin, report),)
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.mini_swe_agent.vocabulary import kinds_of_run
-
-    return kinds_of_run(record)
 
 
 FORMAT = Format(
@@ -57,10 +42,10 @@ FORMAT = Format(
     dialects=("mini_swe_agent",),
     detect=_detect,
     detect_list=_detect_list,
-    read=_read,
+    read=lazy_function("tracemill.ingesters.mini_swe_agent.ingest_trajectory:iter_traces"),
     row_reader=_row_reader,
     beside=verdict_file_paths,
-    kinds=_kinds,
+    kinds=lazy_function("tracemill.ingesters.mini_swe_agent.vocabulary:kinds_of_run"),
     facts=FormatFacts(
         of="mini-swe-agent, .traj.json files",
         recognised="messages with trajectory_format or info; a list with an answer that holds a command",

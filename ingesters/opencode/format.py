@@ -1,11 +1,6 @@
 """Exports of opencode sessions as a format of the registry."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
+from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
 
 
 def _detect(record: Record) -> str | None:
@@ -17,25 +12,13 @@ def _detect(record: Record) -> str | None:
     return "opencode" if isinstance(first, dict) and {"info", "parts"} <= first.keys() else None
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.opencode.ingest_session import iter_traces
-
-    return iter_traces(path, report)
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.opencode.vocabulary import kinds_of_export
-
-    return kinds_of_export(record)
-
-
 FORMAT = Format(
     name="opencode",
     version=1,
     dialects=("opencode",),
     detect=_detect,
-    read=_read,
-    kinds=_kinds,
+    read=lazy_function("tracemill.ingesters.opencode.ingest_session:iter_traces"),
+    kinds=lazy_function("tracemill.ingesters.opencode.vocabulary:kinds_of_export"),
     facts=FormatFacts(
         of="opencode: a session as `opencode export` writes it, one object",
         recognised="an object with info and messages, each with info and parts",

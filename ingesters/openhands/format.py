@@ -11,14 +11,11 @@
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record, RowReader
+from tracemill.ingesters.format import Format, FormatFacts, Record, RowReader, lazy_function
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
 
 _MAX_ITEMS = 50
 _ROW_KEYS = frozenset(("instance_id", "traj_id", "trajectory_id"))
@@ -104,24 +101,12 @@ def _listed(folder: str) -> list[str]:
         return []
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.openhands.ingest_files import iter_traces
-
-    return iter_traces(path, dialect, report)
-
-
 def _row_reader(dialect: str) -> RowReader | None:
     if dialect not in ("openhands_eval_v0", "openhands_resolver_v0"):
         return None
     from tracemill.ingesters.openhands.files import read_one_dialect_row
 
     return lambda row, origin, report, path: read_one_dialect_row(row, dialect, origin, report, path)
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.openhands.vocabulary import kinds_of_record
-
-    return kinds_of_record(record)
 
 
 def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
@@ -149,10 +134,10 @@ FORMAT = Format(
     detect_item=_event,
     folder_signs=frozenset({"base_state.json", "events", "event_cache"}),
     detect_folder=_detect_folder,
-    read=_read,
+    read=lazy_function("tracemill.ingesters.openhands.ingest_files:iter_traces"),
     row_reader=_row_reader,
     without_claimed=_without_claimed,
-    kinds=_kinds,
+    kinds=lazy_function("tracemill.ingesters.openhands.vocabulary:kinds_of_record"),
     growing=frozenset({"openhands_events_v0", "openhands_sdk_v1"}),
     facts=FormatFacts(
         of="OpenHands V0 and V1: events, exports, evaluation outputs, conversation folders, completion logs",

@@ -12,11 +12,12 @@ from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
 
-def iter_traces(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    """Yield the traces of one file or session folder and fill the report.
+def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
+    """Yield the traces of one file or session folder and fill the report, which names the dialect.
 
     Raises SourceError where the path cannot be read, or the dialect is not of OpenHands.
     """
+    dialect = report.dialect or ""
     reader = READERS.get(dialect)
     if reader is None:
         raise SourceError(f"{dialect!r} is not a dialect of OpenHands", " | ".join(READERS), "choose one")
@@ -32,6 +33,6 @@ def ingest_file(path: Path, dialect: str) -> tuple[list[Trace], IngestReport]:
     """Return the traces of one file or session folder, and the report on it. Raises SourceError."""
     began = time.monotonic()
     report = new_report(path, dialect)
-    traces = list(iter_traces(path, dialect, report))
+    traces = list(iter_traces(path, report))
     report.seconds = time.monotonic() - began
     return traces, report

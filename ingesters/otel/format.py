@@ -1,12 +1,9 @@
 """Spans of OpenTelemetry with the conventions for generative AI as a format of the registry."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
+from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
 
 
 def _detect(record: Record) -> str | None:
@@ -35,25 +32,13 @@ def _is_generative(span: Any) -> bool:
     return any(isinstance(key, str) and key.startswith("gen_ai.") for key in keys)
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.otel.ingest_spans import iter_traces
-
-    return iter_traces(path, report)
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.otel.vocabulary import kinds_of_export
-
-    return kinds_of_export(record)
-
-
 FORMAT = Format(
     name="otel",
     version=1,
     dialects=("otel",),
     detect=_detect,
-    read=_read,
-    kinds=_kinds,
+    read=lazy_function("tracemill.ingesters.otel.ingest_spans:iter_traces"),
+    kinds=lazy_function("tracemill.ingesters.otel.vocabulary:kinds_of_export"),
     growing=frozenset({"otel"}),
     facts=FormatFacts(
         of="OpenTelemetry: exports of spans (OTLP JSON) with the conventions for generative AI",

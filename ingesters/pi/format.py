@@ -1,11 +1,6 @@
 """Pi sessions as a format of the registry."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
+from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
 
 _ENTRY_TYPES = frozenset(("message", "model_change", "thinking_level_change", "compaction", "branch_summary"))
 _OF_OTHERS = frozenset(("sessionId", "uuid", "harness"))
@@ -23,25 +18,13 @@ def _detect(record: Record) -> str | None:
     return "pi" if is_header or is_entry else None
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.pi.ingest_session import iter_traces
-
-    return iter_traces(path, report)
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.pi.vocabulary import kinds_of_entry
-
-    return kinds_of_entry(record)
-
-
 FORMAT = Format(
     name="pi",
     version=1,
     dialects=("pi",),
     detect=_detect,
-    read=_read,
-    kinds=_kinds,
+    read=lazy_function("tracemill.ingesters.pi.ingest_session:iter_traces"),
+    kinds=lazy_function("tracemill.ingesters.pi.vocabulary:kinds_of_entry"),
     growing=frozenset({"pi"}),
     facts=FormatFacts(
         of="Pi: sessions of version 1 to 3 in ~/.pi/agent/sessions",

@@ -1,14 +1,10 @@
 """SWE-agent trajectories as a format of the registry."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record, RowReader
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
+from tracemill.ingesters.format import Format, FormatFacts, Record, RowReader, lazy_function
 
 _HEAD = re.compile(
     rb'\{\s*(?:"environment":\s*"[^"]{0,200}",\s*)?"trajectory":\s*\[\s*\{\s*"action":\s*"'
@@ -38,22 +34,10 @@ def _detect_head(head: bytes) -> str | None:
     return "swe_agent" if _HEAD.match(head) else None
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.swe_agent.ingest_trajectory import iter_traces
-
-    return iter_traces(path, report)
-
-
 def _row_reader(dialect: str) -> RowReader:
     from tracemill.ingesters.swe_agent.ingest_trajectory import read_swe_agent_run
 
     return lambda row, origin, report, _: read_swe_agent_run(row, None, origin, report)
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.swe_agent.vocabulary import kinds_of_run
-
-    return kinds_of_run(record)
 
 
 FORMAT = Format(
@@ -62,10 +46,10 @@ FORMAT = Format(
     dialects=("swe_agent",),
     detect=_detect,
     detect_head=_detect_head,
-    read=_read,
+    read=lazy_function("tracemill.ingesters.swe_agent.ingest_trajectory:iter_traces"),
     row_reader=_row_reader,
     beside=verdict_file_paths,
-    kinds=_kinds,
+    kinds=lazy_function("tracemill.ingesters.swe_agent.vocabulary:kinds_of_run"),
     facts=FormatFacts(
         of="SWE-agent, .traj files",
         recognised="trajectory with action and observation, or history with agent",

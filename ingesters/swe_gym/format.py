@@ -1,14 +1,11 @@
 """Rows of chat messages, as SWE-Gym has them, as a format of the registry."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from tracemill.ingesters.common.run_identity import FACT_COLUMNS
-from tracemill.ingesters.format import Format, FormatFacts, KindSeen, PreviewColumns, Record, RowReader
+from tracemill.ingesters.format import Format, FormatFacts, PreviewColumns, Record, RowReader, lazy_function
 from tracemill.ingesters.swe_gym.row_signs import LISTS, is_response_row, is_turn
-from tracemill.records.ingest_report import IngestReport
-from tracemill.records.trace import Trace
 
 _MAX_CHARS = 100_000
 _ROW_KEYS = frozenset(("instance_id", "traj_id", "trajectory_id"))
@@ -55,22 +52,10 @@ def _is_message(first: Any) -> bool:
     return isinstance(first, dict) and (first.get("role") in _ROLES or is_turn(first))
 
 
-def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    from tracemill.ingesters.swe_gym.ingest_rows import iter_traces
-
-    return iter_traces(path, report)
-
-
 def _row_reader(dialect: str) -> RowReader:
     from tracemill.ingesters.swe_gym.rows import trace_of_gym_row
 
     return lambda row, origin, report, _: (trace_of_gym_row(row, origin, report),)
-
-
-def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.swe_gym.vocabulary import kinds_of_row
-
-    return kinds_of_row(record)
 
 
 def _preview_columns(leaves: Sequence[str]) -> PreviewColumns:
@@ -107,10 +92,10 @@ FORMAT = Format(
     version=5,
     dialects=("swe_gym",),
     detect=_detect,
-    read=_read,
+    read=lazy_function("tracemill.ingesters.swe_gym.ingest_rows:iter_traces"),
     row_reader=_row_reader,
     preview_columns=_preview_columns,
-    kinds=_kinds,
+    kinds=lazy_function("tracemill.ingesters.swe_gym.vocabulary:kinds_of_row"),
     facts=FormatFacts(
         of="chat rows of SWE-Gym, nebius, SWE-smith, OpenAI, Anthropic, Vercel AI SDK, DataClaw, ShareGPT",
         recognised="messages, trajectory or conversations of chat messages or turns; input with output items",

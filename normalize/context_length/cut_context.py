@@ -56,7 +56,7 @@ class _Prefix:
 
 
 class ContextCutter:
-    """Cuts contexts so that a row has at most `max_tokens`; 0 cuts nothing.
+    """A cutter of contexts so that a row has at most `max_tokens`; 0 cuts nothing.
 
     Token counts of a context are shared by all of its steps while it is among the last 16 contexts.
     """

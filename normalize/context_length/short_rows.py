@@ -35,7 +35,7 @@ class ShortRow(NamedTuple):
 
 @dataclass(slots=True)
 class Shortener:
-    """Cuts rows to `max_tokens`.
+    """A cutter of rows to `max_tokens`.
 
     All tools stay if a row fits with them, unless `called_tools` is True. Else the tools that the row calls
     stay, with shortened descriptions if that is needed.

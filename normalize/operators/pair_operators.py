@@ -29,28 +29,28 @@ _OTHER_ROLE = re.compile(
 
 @OPERATORS.register_module("side_length_filter")
 class SideLengthFilter(OwnStatistics, TextLengthFilter):
-    """Keep rows whose side has `min_len` to `max_len` characters (`text_length_filter`)."""
+    """A filter that keeps rows whose side has `min_len` to `max_len` characters (`text_length_filter`)."""
 
     figure = StatsKeys.text_len
 
 
 @OPERATORS.register_module("side_special_characters_filter")
 class SideSpecialCharactersFilter(OwnStatistics, SpecialCharactersFilter):
-    """Keep rows whose side has a special-character share of `min_ratio` to `max_ratio`."""
+    """A filter that keeps rows whose side has a special-character share of `min_ratio` to `max_ratio`."""
 
     figure = StatsKeys.special_char_ratio
 
 
 @OPERATORS.register_module("side_repetition_filter")
 class SideRepetitionFilter(OwnStatistics, WordRepetitionFilter):
-    """Keep rows whose side repeats a share of `min_ratio` to `max_ratio` of its `rep_len`-word n-grams."""
+    """A filter of sides whose repeated `rep_len`-word n-grams are a share of `min_ratio` to `max_ratio`."""
 
     figure = StatsKeys.word_rep_ratio
 
 
 @OPERATORS.register_module("side_turns_filter")
 class SideTurnsFilter(RowFilter):
-    """Keep rows whose side has at most `max_turns` turns: messages, and other roles it plays in its text.
+    """A filter of sides by turns (`max_turns`): messages, and other roles a side plays in its text.
 
     `text_key` names the field with the text of the side, `messages_key` its number of messages.
     """
@@ -75,7 +75,7 @@ class SideTurnsFilter(RowFilter):
 
 @OPERATORS.register_module("sides_similar_filter")
 class SidesSimilarFilter(RowFilter):
-    """Keep rows whose sides have a normalized indel similarity of at most `max_similarity` (0 to 1).
+    """A filter that keeps rows whose sides have an indel similarity of at most `max_similarity` (0 to 1).
 
     DPO lowers the probability of both sides if they are nearly equal (Smaug, arXiv 2402.13228).
     """
@@ -102,7 +102,7 @@ class SidesSimilarFilter(RowFilter):
 
 @OPERATORS.register_module("sides_ratio_filter")
 class SidesRatioFilter(RowFilter):
-    """Keep rows whose longer side has at most `max_ratio` times the characters of the shorter one.
+    """A filter that keeps rows whose longer side has at most `max_ratio` times the shorter one's characters.
 
     A side shorter than `least` characters counts as `least`.
     """
@@ -113,7 +113,7 @@ class SidesRatioFilter(RowFilter):
         self, text_keys: list[str] | None = None, max_ratio: float = 3.0, least: int = 200, **kwargs: Any
     ) -> None:
         if max_ratio < 1 or least < 1:
-            raise ValueError(f"the ratio {max_ratio} or the length {least} is below 1")
+            raise ValueError(f"max_ratio = {max_ratio} and least = {least}; both must be 1 or more")
         super().__init__(**kwargs)
         self.text_keys, self.max_ratio, self.least = _two_fields(text_keys), max_ratio, least
 

@@ -46,7 +46,7 @@ _RUNS = re.compile(r"[A-Za-z]+|\d+")
 
 
 class Distinctiveness(IntEnum):
-    """How distinctive a value is."""
+    """The degree to which a value is distinctive."""
 
     NOT = 0
     ALONE = 1

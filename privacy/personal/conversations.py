@@ -173,11 +173,6 @@ def _is_among_fields(text: str, start: int, end: int) -> bool:
     return bool(_FIELD.search(text, max(0, start - _NEAR), start) or _FIELD.search(text, end, end + _NEAR))
 
 
-def _latin(pattern: str) -> str:
-    """Return a pattern for text in which letters outside Latin-1 are `?`."""
-    return re.sub(r"\\u[0-9a-f]{4}", r"\\?", pattern)
-
-
 ACCOUNTS = _make_finder(
     _ACCOUNT_OBJECT,
     r"\"(?:login|username|screen_name|handle|is_bot|display_?[nN]ame|email)\"\s?:[^{}]*\"(?:name|real_?[nN]ame|display_?[nN]ame)\"\s?:\s?\"[A-Z?\xc0-\xde]",

@@ -19,7 +19,7 @@ Trail = tuple[Any, str | int] | None
 
 
 class TextPlace(NamedTuple):
-    """Where a text stands; `row` counts from 0, as `datasets` does, `line` from 1."""
+    """The place of a text; `row` counts from 0, as `datasets` does, `line` from 1."""
 
     file: str
     row: int | None = None

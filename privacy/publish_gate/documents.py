@@ -148,7 +148,7 @@ def _drain(pipe: int, copy: IO[bytes], path: Path) -> None:
 
 @dataclass(slots=True)
 class _Room:
-    """How much of one file may still be unpacked."""
+    """The bytes of one file that may still be unpacked."""
 
     skipped: SkippedFiles
     left: int = _MOST

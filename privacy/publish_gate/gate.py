@@ -41,7 +41,7 @@ class PassedRelease:
 
 @dataclass(frozen=True, slots=True)
 class PublishGate:
-    """Refuses a release that holds anything private.
+    """A gate that refuses a release that holds anything private.
 
     `accept` has fingerprints of findings to allow. Those that occur are recorded in the file at `record` and
     stay allowed. `require_second` makes a missing kingfisher an error.

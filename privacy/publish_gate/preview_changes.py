@@ -36,7 +36,7 @@ class ChangedLine:
 
 @dataclass(slots=True)
 class FileChanges:
-    """What redaction would change in a file: counts by type, and each different line once."""
+    """The changes that redaction would make in a file: counts by type, and each different line once."""
 
     file: str
     counts: Counter[str] = field(default_factory=Counter)

@@ -45,7 +45,7 @@ OWN, SECOND = "own rules", "kingfisher"
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
-    """What a scan found.
+    """The result of a scan.
 
     `second` is kingfisher's version, None where it did not run. `texts` and `characters` count what was
     judged, each text once. `passed_over` counts what holds no text. `not_read` names, by reason, the files
@@ -81,7 +81,7 @@ class _Marked:
 
 
 class Scanner:
-    """Judges files.
+    """A judge of files.
 
     `known` are the exact values to search for, `key` is the key of the fingerprints. What the user allows in
     redaction is judged too. With `secrets`, those of a workspace, a release is judged: nothing in it may be a

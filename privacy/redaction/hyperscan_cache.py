@@ -1,4 +1,4 @@
-"""Cache compiled Hyperscan databases between runs: compiling takes half a second.
+"""Cache compiled Hyperscan databases between runs: compiling takes seconds.
 
 Only what is the same on every machine is cached, never a value of the user's. Files lie in
 `$XDG_CACHE_HOME/tracemill`, by default `~/.cache/tracemill`, named by purpose and by a hash of the

@@ -37,7 +37,7 @@ _ESCAPES = re.compile(r"\\+[nrt]|\s|[\"'+,→]")
 
 
 class Finder(Protocol):
-    """Finds private spans in a text: `Detectors` or `TakenValues`."""
+    """A finder of private spans in a text: `Detectors` or `TakenValues`."""
 
     def needs(self, text: str) -> DetectorNeeds:
         """Return the detectors that a text needs."""
@@ -58,7 +58,7 @@ class Finder(Protocol):
 
 @dataclass(slots=True)
 class LeafRedactor:
-    """Redacts texts of one scope (a trace): same key, same detectors, same placeholders.
+    """A redactor of the texts of one scope (a trace): same key, same detectors, same placeholders.
 
     `needs` holds the known needs of some texts. `thorough` runs every detector on every text, which gives the
     same result slowly.

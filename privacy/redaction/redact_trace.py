@@ -27,7 +27,7 @@ _Record = TypeVar("_Record", Message, ToolCall, ToolSpec, Step, Context)
 
 
 class TraceParts:
-    """Redacts the parts of one trace.
+    """A redactor of the parts of one trace.
 
     `leaf` redacts its texts. `ids` redacts what other traces refer to (ids of traces, calls and responses),
     so its scope is no single trace; without it ids stay. `only` limits which messages are redacted.

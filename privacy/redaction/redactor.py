@@ -47,7 +47,7 @@ TODAYS_RULES = RuleSet()
 
 
 class Redactor:
-    """Replaces secrets and personal data by typed placeholders.
+    """A redactor that replaces secrets and personal data by typed placeholders.
 
     `secrets` are exact values (shorter than 8 characters: ignored), `home` and `user` the user's own, `hosts`
     names of own machines. `key` is the workspace's redaction key
@@ -224,7 +224,7 @@ class Redactor:
 
 
 class _Echo(NamedTuple):
-    """Redacts secrets and persons that were found in one place wherever else they occur."""
+    """A redactor of secrets and persons found in one place, wherever else they occur."""
 
     values: TakenValues
     leaf: LeafRedactor
@@ -290,7 +290,7 @@ class RedactedAgain:
 
 
 def _without(text: str, by: LeafRedactor) -> str:
-    """Return the text without the replaced values, as they are and as JSON strings spell them."""
+    """Replace in a text the values that `by` has redacted, plain and as JSON strings spell them."""
     for value in sorted(by.taken, key=len, reverse=True):
         if len(value) >= MIN_SECRET and (value in text or json.dumps(value)[1:-1] in text):
             stand_in = by.placeholder(value)

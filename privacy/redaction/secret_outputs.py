@@ -107,7 +107,7 @@ def take_secret_outputs(trace: Trace, leaf: LeafRedactor) -> Trace:
 
 
 class _Judged(NamedTuple):
-    """What the output of a call holds: secrets, or author names in lines of some formats.
+    """The private parts in the output of a call: secrets, or author names in lines of some formats.
 
     `line` is the command line of the call.
     """
@@ -118,7 +118,7 @@ class _Judged(NamedTuple):
 
 
 class _Outputs:
-    """Redacts the contexts of one trace; a shared message is redacted once."""
+    """A redactor of the contexts of one trace; a shared message is redacted once."""
 
     def __init__(self, harness: str, leaf: LeafRedactor) -> None:
         self._harness, self._leaf = harness, leaf

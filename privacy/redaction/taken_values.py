@@ -49,7 +49,7 @@ _TRAILING = ".,;:!?)]}"
 
 
 class TakenValues:
-    """Finds secrets and persons that were found elsewhere in the same trace; replaces `Detectors`.
+    """A finder of secrets and persons that were found elsewhere in the same trace; replaces `Detectors`.
 
     `values` has each secret and each name with its type. `texts` are those of the trace: a value in the shape
     of a name that they use as a name in code is left out.

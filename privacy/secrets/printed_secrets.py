@@ -27,7 +27,7 @@ from tracemill.privacy.secrets.secret_files import FileKind, find_secret_file_ki
 
 
 class Flow(IntEnum):
-    """What a command prints."""
+    """The kind of text that a command prints."""
 
     NOTHING = 0
     WORDS = 1
@@ -43,7 +43,7 @@ class Flow(IntEnum):
 
 
 class PrintedOutput(NamedTuple):
-    """What the output of a command line holds.
+    """The kinds of secrets in the output of a command line.
 
     `whole`: only secrets, and words of the line itself. `first` and `last`: the first or the last line is a
     secret. `settings`: names with values that can be secrets. `alone`: no output of other commands.

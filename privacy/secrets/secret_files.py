@@ -7,7 +7,7 @@ from tracemill.privacy.core.secret_names import is_secret_name
 
 
 class FileKind(Enum):
-    """What a secret file holds."""
+    """The kind of secrets in a file."""
 
     SECRET = "secret"
     """A secret and nothing else."""

@@ -42,7 +42,7 @@ class AttemptResult:
 
 
 class Teacher(Protocol):
-    """Anything that answers questions.
+    """A source of answers to questions.
 
     `ask` makes exactly one attempt and raises nothing for a failed call: that is a reply with a `failure`.
     Retries, reservations and the ledger belong to the replay.

@@ -10,7 +10,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-_TWO_SIDED_95 = 1.959964
+from tracemill.records.wilson_interval import TWO_SIDED_95
+
 _UNSEEN = 2.0
 """Steps that the interval adds to those drawn, each with the error that the gate expects, so that a
 few drawn steps without a pair do not count as certainty (A. Agresti and B. Coull, Approximate is
@@ -62,7 +63,7 @@ def estimate_totals(chances: Iterable[StepChance]) -> EstimatedTotals:
     by_chance = [each for each in able if each.probability < 1]
     parts = [_sum(certain), _sum(by_chance)]
     estimate = sum(part[0] for part in parts)
-    spread = _TWO_SIDED_95 * math.sqrt(sum(part[2] for part in parts))
+    spread = TWO_SIDED_95 * math.sqrt(sum(part[2] for part in parts))
     known = [each for each in able if each.asked and each.found is not None]
     counted = sum(each.found or 0.0 for each in known)
     most = counted + len(able) - len(known)
@@ -86,7 +87,7 @@ def _sum(group: list[StepChance]) -> tuple[float, float, float]:
     lost = len(asked) / len(known) if known else 1.0
     base = sum(each.expected for each in group)
     if group and not known:
-        return base, 0.0, (len(group) / _TWO_SIDED_95) ** 2
+        return base, 0.0, (len(group) / TWO_SIDED_95) ** 2
     estimate, weighted, variance = base, 0.0, _UNSEEN * _of_one_more(group)
     for each in known:
         p = each.probability / lost

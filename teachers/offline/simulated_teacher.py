@@ -20,7 +20,7 @@ PROVIDER = "simulated"
 
 
 class SimulatedTeacher(OfflineTeacher):
-    """Answers from `sim_policy`; it costs what its price list says, though nobody is paid."""
+    """A teacher that answers from `sim_policy`; it costs what its price list says, though nobody is paid."""
 
     simulated = True
 

@@ -58,7 +58,7 @@ class FaultKind(StrEnum):
 
 
 class FaultSettings(FrozenModel):
-    """When to inject a fault, and which. All given conditions must hold."""
+    """The conditions under which a fault is injected, and its kind. All given conditions must hold."""
 
     kind: FaultKind
     probability: float = Field(default=1.0, ge=0, le=1, description="share of attempts hit, drawn by hash")

@@ -23,7 +23,7 @@ class StepTokens:
 
 @dataclass(frozen=True, slots=True)
 class ChainCutRule:
-    """When to cut a chain: where it takes longer than `target_s` at `step_s` seconds a step.
+    """The rule for cutting a chain: where it takes longer than `target_s` at `step_s` seconds a step.
 
     All cuts together may add at most the share `max_extra` of the uncut cost.
     """

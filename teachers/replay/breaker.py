@@ -68,7 +68,7 @@ class FinishedAttempt(NamedTuple):
 
 
 class CircuitBreaker:
-    """Keeps a run from asking what does not answer; it lasts as long as the run.
+    """A breaker that keeps a run from asking what does not answer; it lasts as long as the run.
 
     `servers` names the server of each teacher; teachers of one server fail together. Times are seconds of the
     event loop.

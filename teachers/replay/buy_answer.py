@@ -61,7 +61,7 @@ OnWait = Callable[[RetryWait], None]
 
 
 class AnswerBuyer:
-    """Buys the answers of one replay and knows what has stopped."""
+    """A buyer of the answers of one replay, which knows what has stopped."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ MAX_OPEN_STEPS = 8
 
 
 class Dispatcher:
-    """Sends the questions of one schedule. An internal error stops everything and is raised at the end."""
+    """A sender of the questions of a plan. An internal error stops everything and is raised at the end."""
 
     def __init__(
         self,

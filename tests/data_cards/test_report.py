@@ -21,7 +21,6 @@ from tracemill.data_cards.card.audit_card import put_on_card
 from tracemill.data_cards.model.audit_sample import (
     draw_audit_sample,
     read_audit,
-    wilson_interval,
     write_audit,
 )
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
@@ -41,6 +40,7 @@ from tracemill.records.errors import ReleaseError, WorkspaceError
 from tracemill.records.message import Message, Role, ToolCall
 from tracemill.records.packed_json import pack_json, unpack_json_text
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, StepVotes, Vote
+from tracemill.records.wilson_interval import wilson_interval
 
 HOSTILE = (
     "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> javascript:alert(3) "
@@ -452,12 +452,6 @@ def test_figures_that_cannot_be_written_are_one_line(tmp_path: Path) -> None:
     (path / REPORT_JSON / "in the way").mkdir(parents=True)  # as a read-only disk is, also to root
     with pytest.raises(WorkspaceError, match="cannot be written"):
         write_report(path, read_manifest(path), None)
-
-
-def test_wilson_is_the_score_interval() -> None:
-    assert wilson_interval(45, 50) == pytest.approx((0.78640, 0.95652), abs=1e-4)
-    assert wilson_interval(0, 50) == pytest.approx((0.0, 0.07135), abs=1e-4)
-    assert wilson_interval(50, 50) == pytest.approx((0.92865, 1.0), abs=1e-4)
 
 
 def test_an_audit_is_drawn_by_its_seed_and_kept(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_tasks_that_were_made_hold(made: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("harness", ["claude_code", "openhands"])
+@pytest.mark.parametrize("harness", ["claude_code", pytest.param("openhands", marks=pytest.mark.long)])
 def test_episodes_become_sessions_that_teachers_answer_to(made: Path, harness: str) -> None:
     out = f"sessions-{harness}"
     ran = env("env", "run", "tasks", "--policy", "oracle", "--harness", harness, "--out", out, cwd=made)
@@ -89,7 +89,7 @@ def test_a_candidate_is_judged_and_what_the_monitor_sees_is_said(made: Path) -> 
         (["run", "tasks", "--policy", "no.such:thing"], "the policy no.such:thing cannot be loaded"),
         (
             ["run", "tasks", "--policy", "oracle", "--harness", "vim"],
-            "'vim' is unknown; expected claude_code or ",
+            "--harness 'vim' is unknown; expected claude_code or ",
         ),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.composer import arithmetic_tasks
 
 ROLLOUT = Path(__file__).parent.parent / "support" / "grpo_rollout.py"
-STEPS = 10
+STEPS = 6
 
 
 @pytest.mark.slow

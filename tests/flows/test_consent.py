@@ -17,6 +17,7 @@ from subprocess import CompletedProcess
 
 import pytest
 from console_says import record_of, refusal_of
+from prefect_database import prefect_home
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.destinations import Destination, list_destinations
@@ -251,11 +252,17 @@ def test_on_a_terminal_it_asks(tmp_path: Path, ingested: Path, answer: str, code
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [("replay",), ("run", "--claude-code", EXAMPLES / "claude_code")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("replay",),
+        pytest.param(("run", "--claude-code", EXAMPLES / "claude_code"), marks=pytest.mark.long),
+    ],
+)
 def test_a_ctrl_c_at_the_question_ends_with_130(tmp_path: Path, ingested: Path, command: tuple) -> None:
     shutil.copytree(ingested, tmp_path / "w")
     with _server() as server:
-        home = str(tmp_path / "prefect")  # a server of its own, which the Ctrl-C ends too
+        home = str(prefect_home(tmp_path / "prefect"))  # a server of its own, which the Ctrl-C ends too
         code, shown = _on_terminal("", _config(tmp_path), server, *command, PREFECT_HOME=home)
         assert server.stats()["requests"] == 0
     assert code == 130, shown[-1500:]

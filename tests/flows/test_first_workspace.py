@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.flows.admission.reading_version import ReadingVersion, RedactionVersion
+from tracemill.privacy.redaction.hyperscan_cache import hyperscan_cache_folder
 
 ARCHIVE = Path(__file__).resolve().parents[1] / "data" / "workspace_0.1.0.tar.xz"
 """Five sessions, and the workspace that version 0.1.0 made of them on a machine called `tester`; it stored
@@ -56,7 +57,8 @@ def first(tmp_path: Path) -> Path:
 def run(folder: Path, prefect: dict[str, str], *flags: str) -> dict[str, Any]:
     """`tracemill run` on a machine that knows the same values as the first one; gives its record."""
     user = {"HOME": "/home/tester", "USER": "tester", "LOGNAME": "tester"}
-    env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **prefect, **user}
+    cached = {"XDG_CACHE_HOME": str(hyperscan_cache_folder().parent)}  # compiling rules takes seconds
+    env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **cached, **prefect, **user}
     command = [sys.executable, "-c", RUN, "run", "run.toml", "--json", *flags]
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

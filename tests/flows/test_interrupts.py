@@ -10,8 +10,8 @@ from tracemill.flows.runtime.interrupts import (
     EXIT_CODE,
     on_interrupt,
     raise_if_interrupted,
-    remembered,
-    terminable,
+    remember_interrupts,
+    take_termination,
 )
 from tracemill.records.errors import ConfigError
 
@@ -26,7 +26,7 @@ class Swallows:
 
 
 def test_a_press_that_a_finalizer_swallows_ends_the_work_at_the_next_part() -> None:
-    with remembered():
+    with remember_interrupts():
         raise_if_interrupted()
         item = Swallows()
         del item  # the KeyboardInterrupt rises in there, and is ignored
@@ -36,7 +36,7 @@ def test_a_press_that_a_finalizer_swallows_ends_the_work_at_the_next_part() -> N
 
 
 def test_a_press_that_a_finalizer_swallows_ends_a_long_wait(capfd: pytest.CaptureFixture[str]) -> None:
-    with remembered():
+    with remember_interrupts():
         item = Swallows()
         del item
         with pytest.raises(KeyboardInterrupt):
@@ -46,7 +46,7 @@ def test_a_press_that_a_finalizer_swallows_ends_a_long_wait(capfd: pytest.Captur
 
 def test_an_error_that_a_library_makes_of_a_press_ends_as_the_press_does() -> None:
     def fails(error: Exception, pressed: bool) -> None:
-        with remembered():
+        with remember_interrupts():
             try:
                 if pressed:
                     press()
@@ -68,16 +68,16 @@ def test_what_else_cannot_be_raised_is_told_as_before(monkeypatch: pytest.Monkey
 
     told: list[str] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(str(lost.exc_value)))
-    with remembered():
+    with remember_interrupts():
         item = Breaks()
         del item
     assert told == ["in a finalizer"]
 
 
 def test_a_press_is_raised_where_nobody_is_told() -> None:
-    with remembered(), pytest.raises(KeyboardInterrupt):
+    with remember_interrupts(), pytest.raises(KeyboardInterrupt):
         press()
-    with remembered():
+    with remember_interrupts():
         raise_if_interrupted()
 
 
@@ -85,7 +85,7 @@ def test_a_press_inside_the_import_system_is_raised_once_it_is_left() -> None:
     """Raised there, it would leave the lock of imports taken: other threads would wait for it for ever."""
     importing = compile("raise_signal(2)\nleft.append(1)", "<frozen importlib._bootstrap>", "exec")
     left: list[int] = []
-    with remembered():
+    with remember_interrupts():
         exec(importing, {"raise_signal": signal.raise_signal, "left": left})
         assert left == [1]
         with pytest.raises(KeyboardInterrupt):
@@ -94,7 +94,7 @@ def test_a_press_inside_the_import_system_is_raised_once_it_is_left() -> None:
 
 def test_who_waits_is_told_of_the_first_press_and_the_second_is_raised() -> None:
     told: list[str] = []
-    with remembered():
+    with remember_interrupts():
         with on_interrupt(lambda: told.append("once")):
             press()
             with pytest.raises(KeyboardInterrupt):
@@ -107,22 +107,26 @@ def test_who_waits_is_told_of_the_first_press_and_the_second_is_raised() -> None
 
 def test_the_handler_of_before_is_back() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with remembered():
+    with remember_interrupts():
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_sigterm_is_a_first_press_where_that_is_wanted() -> None:
+def test_sigterm_is_a_first_press_also_where_another_handler_was_set_meanwhile() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with terminable():  # nobody remembers presses
+    with take_termination():  # nobody remembers presses
         assert signal.getsignal(signal.SIGTERM) == before
-    with remembered():
-        assert signal.getsignal(signal.SIGTERM) == before
-        with terminable(), pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGTERM)
-        assert signal.getsignal(signal.SIGTERM) == before
-    with remembered(terminated=True):
-        with pytest.raises(KeyboardInterrupt):
+    with remember_interrupts(), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == before
+    with remember_interrupts():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        with take_termination():  # an ignored one stays so
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with take_termination(), pytest.raises(KeyboardInterrupt):
             press()
-        signal.raise_signal(signal.SIGTERM)  # beside a Ctrl-C it is none
+        assert signal.getsignal(signal.SIGTERM) == signal.default_int_handler
+        with take_termination():
+            signal.raise_signal(signal.SIGTERM)  # beside a Ctrl-C it is none
     raise_if_interrupted()  # behind the block nothing of it is left

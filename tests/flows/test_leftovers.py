@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from console_says import INTERRUPTED
+from prefect_database import prefect_home
 
 from tracemill.flows.runtime.orphan_servers import OWNER, end_leftover_servers, tag_possible_orphan_servers
 
@@ -71,7 +72,7 @@ def _servers_of(process: subprocess.Popen[bytes]) -> list[int]:
 def _command(folder: Path) -> tuple[list[str | Path], dict[str, str]]:
     """A run with a Prefect server of its own, and its environment."""
     environ = {k: v for k, v in os.environ.items() if k != "PREFECT_API_URL"}
-    environ |= {"PREFECT_HOME": str(folder / "prefect"), "TRACEMILL_KINGFISHER": "none"}
+    environ |= {"PREFECT_HOME": str(prefect_home(folder / "prefect")), "TRACEMILL_KINGFISHER": "none"}
     program = Path(sys.executable).parent / "tracemill"
     return [program, "run", "--path", EXAMPLES, "--workspace", folder / "w"], environ
 

@@ -26,7 +26,7 @@ from tracemill.data_cards.hub.hub_errors import RetryPolicy
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.live_checks.run_live_checks import run_live_checks
 from tracemill.flows.live_checks.teacher_calls import CAP_NANOUSD, PROBE_TEXT, RECORD_LOOKS
-from tracemill.flows.runtime.interrupts import remembered
+from tracemill.flows.runtime.interrupts import remember_interrupts
 from tracemill.records.errors import PrivacyError
 from tracemill.teachers.openrouter_stub.server import RunningStub, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
@@ -415,7 +415,7 @@ def test_an_interrupt_deletes_the_dataset(hub: Hub, step: str, number: signal.Si
 
     pressed: list[Request] = []
     hub.faults = press
-    with remembered(), pytest.raises(KeyboardInterrupt):
+    with remember_interrupts(), pytest.raises(KeyboardInterrupt):
         round_trip_of(hub)
     assert len(pressed) == 1
     assert (hub.repos, len(made(hub))) == ({}, 1)
@@ -428,7 +428,7 @@ def test_a_second_interrupt_names_what_it_leaves(hub: Hub, capsys: pytest.Captur
         return 503 if request.method == "DELETE" else 0
 
     hub.faults = press
-    with remembered(), pytest.raises(KeyboardInterrupt):
+    with remember_interrupts(), pytest.raises(KeyboardInterrupt):
         round_trip_of(hub)
     (name,) = hub.repos
     said = capsys.readouterr().err.splitlines()[-1]

@@ -117,7 +117,7 @@ def test_a_line_that_is_no_outcome_is_refused_before_anything_is_asked(
     told = tmp_path / "told.jsonl"
     told.write_text(f'{{"session": "first", "resolved": false}}\n{line}\n')
     said = refusal_of(console("run", configure(tmp_path, played[0], f"outcomes = '{told}'"), "--json"))
-    assert said == f"tracemill: release.outcomes: line {number} of {told} is no outcome; {WANTED}"
+    assert said == f"tracemill: release.outcomes: line {number} of {told} is not an outcome; {WANTED}"
     assert not (tmp_path / "w").exists()
 
 

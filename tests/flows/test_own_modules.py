@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from prefect_database import prefect_home
 from training_releases import released, tiny_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +59,7 @@ def script() -> str:
 
 
 def called(folder: Path, *command: str) -> str:
-    env = dict(os.environ) | {"PREFECT_HOME": str(folder.parent / "prefect-home")}
+    env = dict(os.environ) | {"PREFECT_HOME": str(prefect_home(folder.parent / "prefect-home"))}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
@@ -85,7 +86,7 @@ def test_a_run_among_them_works(folder: Path) -> None:
 @pytest.mark.long
 def test_a_schedule_among_them_works(folder: Path) -> None:
     log = folder.parent / "log"
-    env = dict(os.environ) | {"PREFECT_HOME": str(folder.parent / "prefect-home")}
+    env = dict(os.environ) | {"PREFECT_HOME": str(prefect_home(folder.parent / "prefect-home"))}
     with log.open("wb") as said:
         command = [script(), "schedule", "run.toml", "--cron", "* * * * *"]
         served = subprocess.Popen(

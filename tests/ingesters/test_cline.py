@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changed_parts import changed
 from cline_records import TaskFolder, count_history, text_block, tool_result, tool_use
 from file_readers import file_reader
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 import tracemill as tm
 from tracemill.harnesses.operations import find_action_operation
 from tracemill.ingesters.census import take_census
-from tracemill.ingesters.cline.format import FORMAT
 from tracemill.ingesters.cline.ingest_task import iter_traces
 from tracemill.ingesters.companion_files import digest_companion_files
 from tracemill.ingesters.detect_format import detect
@@ -415,23 +413,6 @@ def test_every_step_is_shown_what_was_sent(tmp_path: Path, actions: list[str]) -
     trace, report = read(tmp_path, task)
     assert [shown(state) for state in trace.states()] == expected
     assert (dict(report.skipped), dict(report.unknown)) == ({}, {})
-
-
-STORED = [json.loads(path.read_text()) for path in sorted(GOLDEN.rglob("api_conversation_history.json"))]
-VIEWS = [json.loads(path.read_text()) for path in sorted(GOLDEN.rglob("ui_messages.json"))]
-
-
-@given(st.sampled_from(STORED).flatmap(changed), st.sampled_from(VIEWS).flatmap(changed))
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_part_of_another_type_stops_nothing(tmp_path: Path, records: list[Any], view: list[Any]) -> None:
-    path = tmp_path / "api_conversation_history.json"
-    path.write_text(json.dumps(records))
-    (tmp_path / "ui_messages.json").write_text(json.dumps(view))
-    ingest_file(path)
-    objects = [record for record in records if isinstance(record, dict)]
-    FORMAT.detect_list(objects)
-    for record in objects:
-        list(FORMAT.kinds(record))
 
 
 def test_a_task_is_counted_as_without_the_reader() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changed_parts import changed
 from file_readers import file_reader
 from gemini_records import GeminiFile, count_gemini_file, gemini_call
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +16,6 @@ from tracemill.harnesses.operations import find_action_operation
 from tracemill.ingesters.census import take_census
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.discover import discover
-from tracemill.ingesters.gemini_cli.format import FORMAT
 from tracemill.ingesters.gemini_cli.ingest_session import iter_traces
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport
@@ -293,22 +291,6 @@ def test_every_step_is_shown_what_was_said_before(tmp_path: Path, actions: list[
     trace, report = read(tmp_path, file)
     assert [shown(state) for state in trace.states()] == expected
     assert (dict(report.skipped), dict(report.unknown)) == ({}, {})
-
-
-STORED = [
-    [json.loads(line) for line in path.read_text().splitlines()] for path in sorted(GOLDEN.rglob("*.jsonl"))
-]
-
-
-@given(st.sampled_from(STORED).flatmap(changed))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_part_of_another_type_stops_nothing(tmp_path: Path, records: list[Any]) -> None:
-    path = tmp_path / "session.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    ingest_file(path)
-    for record in records:
-        FORMAT.detect(record)
-        list(FORMAT.kinds(record))
 
 
 def test_a_session_is_asked_and_paired(tmp_path: Path) -> None:

@@ -1,13 +1,11 @@
 """Sessions that opencode exports: what was shown at each step."""
 
-import copy
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from changed_parts import changed
 from file_readers import file_reader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,7 +24,6 @@ import tracemill as tm
 from tracemill.harnesses.operations import find_action_operation
 from tracemill.ingesters.census import take_census
 from tracemill.ingesters.detect_format import detect
-from tracemill.ingesters.opencode.format import FORMAT
 from tracemill.ingesters.opencode.ingest_session import iter_traces
 from tracemill.pairs.hindsight import hindsight_pairs
 from tracemill.records.errors import SourceError
@@ -450,19 +447,6 @@ def test_every_step_is_shown_what_was_said_before(tmp_path: Path, actions: list[
     trace, report = read(tmp_path, file)
     assert [shown(state) for state in trace.states()] == expected
     assert (dict(report.skipped), dict(report.unknown)) == ({}, {})
-
-
-STORED = [json.loads(path.read_text()) for path in sorted(GOLDEN.rglob("*.json"))]
-
-
-@given(st.sampled_from([[each] for each in STORED]).flatmap(changed))
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_part_of_another_type_stops_nothing(tmp_path: Path, records: list[Any]) -> None:
-    path = tmp_path / "session.json"
-    path.write_text(json.dumps(records[0]))
-    ingest_file(path)
-    FORMAT.detect(records[0])
-    list(FORMAT.kinds(copy.deepcopy(records[0])))
 
 
 def test_an_edit_that_failed_and_its_fix_are_a_pair(tmp_path: Path) -> None:

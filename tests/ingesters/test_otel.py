@@ -354,22 +354,6 @@ def test_stored_exports_are_read_to_the_letter() -> None:
     assert steps >= 30
 
 
-STORED = [
-    [json.loads(line) for line in path.read_text().splitlines()] for path in sorted(GOLDEN.rglob("*.jsonl"))
-]
-
-
-@given(st.sampled_from(STORED).flatmap(changed))
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_part_of_another_type_stops_nothing(tmp_path: Path, records: list[Any]) -> None:
-    path = tmp_path / "spans.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    ingest_file(path)
-    for record in records:
-        FORMAT.detect(record)
-        list(FORMAT.kinds(record))
-
-
 PARSED = [
     {key: value for key, value in own.items() if key.endswith((".messages", "_instructions", ".definitions"))}
     for path in sorted(GOLDEN.rglob("spans.*"))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changed_parts import changed
 from file_readers import file_reader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from tracemill.harnesses.operations import find_action_operation
 from tracemill.ingesters.census import take_census
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.discover import discover
-from tracemill.ingesters.pi.format import FORMAT
 from tracemill.ingesters.pi.ingest_session import iter_traces
 from tracemill.pairs.hindsight import hindsight_pairs
 from tracemill.records.ingest_report import IngestReport
@@ -507,22 +505,6 @@ def test_every_step_is_shown_what_was_sent(tmp_path: Path, actions: list[tuple[A
         answered = [m.tool_call_id for m in context.messages if m.role == "tool"]
         assert len(answered) == len(set(answered))
         assert set(answered) <= set(calls)
-
-
-STORED = [
-    [json.loads(line) for line in path.read_text().splitlines()] for path in sorted(GOLDEN.rglob("*.jsonl"))
-]
-
-
-@given(st.sampled_from(STORED).flatmap(changed))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_part_of_another_type_stops_nothing(tmp_path: Path, records: list[Any]) -> None:
-    path = tmp_path / "session.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    ingest_file(path)
-    for record in records:
-        FORMAT.detect(record)
-        list(FORMAT.kinds(record))
 
 
 def test_a_session_is_found_asked_and_paired(tmp_path: Path) -> None:

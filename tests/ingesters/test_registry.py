@@ -46,7 +46,7 @@ def detect(record):
     return "notes" if "notes" in record else None
 
 
-def read(path, dialect, report):
+def read(path, report):
     context = GrowingContext()
     for _, line in iter_json_lines(path, report):
         if "user" in line:
@@ -54,7 +54,7 @@ def read(path, dialect, report):
         elif "does" in line:
             context.add_action(Message("assistant", line["does"]), StepFacts())
     trace_id, whole = make_trace_id("notes", path.name), (context.finish(0, ()),)
-    yield from count_traces_in_report([Trace(trace_id, "notes", dialect, "notes", whole)], report)
+    yield from count_traces_in_report([Trace(trace_id, "notes", report.dialect, "notes", whole)], report)
 
 
 FORMAT = Format("notes", {version}, ("notes",), detect, read)

@@ -173,9 +173,9 @@ REFUSED: list[tuple[str, Arguments, str | None]] = [
     (SIMILAR, {"max_similarity": 0}, None),
     (SIMILAR, {"max_similarity": 1}, None),
     (SIMILAR, {"max_similarity": 1.01}, "the share 1.01 is not between 0 and 1"),
-    (RATIO, {"max_ratio": 0.99}, "the ratio 0.99 or the length 200 is below 1"),
+    (RATIO, {"max_ratio": 0.99}, "max_ratio = 0.99 and least = 200; both must be 1 or more"),
     (RATIO, {"max_ratio": 1, "least": 1}, None),
-    (RATIO, {"least": 0}, "the ratio 3.0 or the length 0 is below 1"),
+    (RATIO, {"least": 0}, "max_ratio = 3.0 and least = 0; both must be 1 or more"),
     (RATIO, {"text_keys": ["a"]}, "text_keys holds 1 fields where it takes 2"),
     (SIMILAR, {"text_keys": ["a", "b", "c"]}, "text_keys holds 3 fields where it takes 2"),
 ]

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import psutil
+from prefect_database import prefect_home
 
 POOL = "tracemill"
 _SCRIPT = Path(sys.executable).parent / "tracemill"
@@ -31,7 +32,7 @@ class PrefectHouse:
         self.url = f"http://127.0.0.1:{self.port}/api"
         self.env = {
             **os.environ,
-            "PREFECT_HOME": str(folder / "prefect"),
+            "PREFECT_HOME": str(prefect_home(folder / "prefect")),
             "PREFECT_API_URL": self.url,
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "PREFECT_SERVER_UI_ENABLED": "false",

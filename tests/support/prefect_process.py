@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from prefect_database import prefect_home
 from teacher_chains import free_port
 
 _QUIET = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_UI_ENABLED": "0"}
@@ -22,7 +23,7 @@ def prefect_serving(home: Path, **settings: str) -> Iterator[dict[str, str]]:
     env = {"PREFECT_HOME": str(home), "PREFECT_API_URL": f"http://127.0.0.1:{port}/api", **_QUIET}
     command = [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
     command += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
-    home.mkdir(parents=True, exist_ok=True)
+    prefect_home(home)
     with _running(command, home / "server.log", dict(os.environ) | env | settings) as server:
         _wait_for(f"{env['PREFECT_API_URL']}/health", server, home / "server.log")
         yield env

@@ -22,7 +22,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.mark.parametrize("share", [0.3, 0.6])
+@pytest.mark.parametrize("share", [0.3, pytest.param(0.6, marks=[pytest.mark.slow, pytest.mark.long])])
 async def test_what_is_bought_overlaps_at_8_64_and_256_in_flight(tmp_path: Path, share: float) -> None:
     questions = questions_of(TRACES, STEPS)
     with running() as server:

@@ -91,7 +91,10 @@ async def test_a_killed_run_pays_again_at_most_for_what_was_in_flight(ledger_url
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kills", "cap_nanousd"), [(20, ROOMY_NANOUSD), (10, TIGHT_NANOUSD)])
+@pytest.mark.parametrize(
+    ("kills", "cap_nanousd"),
+    [(8, TIGHT_NANOUSD), pytest.param(20, ROOMY_NANOUSD, marks=pytest.mark.long)],
+)
 async def test_the_same_at_random_moments(kills: int, cap_nanousd: int, tmp_path: Path) -> None:
     await kill_often(f"sqlite:///{tmp_path / 'l.db'}", kills, 25, cap_nanousd, 2)
 

@@ -309,7 +309,11 @@ def check(new_url: Callable[[], str], schedules: int, part: int = 0) -> None:
 
 @pytest.mark.parametrize(
     ("part", "schedules"),
-    [(0, 15), *(pytest.param(part, 250, marks=pytest.mark.slow) for part in range(1, 5))],
+    [
+        (0, 15),
+        pytest.param(1, 60, marks=pytest.mark.slow),
+        *(pytest.param(part, 250, marks=[pytest.mark.slow, pytest.mark.long]) for part in range(1, 5)),
+    ],
 )
 def test_no_schedule_of_faults_passes_a_cap_or_loses_what_was_settled(part: int, schedules: int) -> None:
     folders: list[Path] = []

@@ -16,7 +16,7 @@ from tracemill.flows.run_state.closing_words import in_plain_words
 from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.run_state.stale_labels import stale_labels_text
-from tracemill.flows.runtime.progress import hide_progress, say_start
+from tracemill.flows.runtime.progress import is_progress_hidden, say_start
 from tracemill.flows.short_table import closing_lines, short_rows
 from tracemill.records.errors import ConfigError
 from tracemill.records.printable import printable
@@ -44,13 +44,11 @@ AT_CAP_CODE = 4
 """Exit code of a command whose run had spent its cap before."""
 
 
-def say(
-    rows: list[tuple[str, str]], title: str, record: dict[str, Any], as_json: bool, quiet: bool = False
-) -> None:
-    """Print rows under a title, or the record as JSON; nothing but that where it is `quiet`."""
+def say(rows: list[tuple[str, str]], title: str, record: dict[str, Any], as_json: bool) -> None:
+    """Print rows under a title, or the record as JSON; nothing but that with `--quiet`."""
     if as_json:
         sys.stdout.write(json.dumps(record) + "\n")
-    if as_json or quiet:
+    if as_json or is_progress_hidden():
         return
     from rich.console import Console
 
@@ -136,8 +134,6 @@ def run_command(
     `yes` skips the confirmation, `fresh` resumes no unfinished run. Raises KeyboardInterrupt where it was
     interrupted, whatever the flow engine made of that.
     """
-    if verbosity == "quiet":
-        hide_progress()
     say_start("checking the configuration")
     from tracemill.flows.preflight import run_preflight
 
@@ -180,10 +176,8 @@ def warn_of_training(found: dict[str, Any]) -> None:
         sys.stderr.write(f"tracemill: {line}\n")
 
 
-def ingest_command(order: "IngestOrder", as_json: bool, quiet: bool = False) -> None:
+def ingest_command(order: "IngestOrder", as_json: bool) -> None:
     """Run `tracemill ingest`."""
-    if quiet:
-        hide_progress()
     from tracemill.flows.ingest.ingest_run import IN_FILES, ingest_everything
 
     record = ingest_everything(order)
@@ -196,7 +190,7 @@ def ingest_command(order: "IngestOrder", as_json: bool, quiet: bool = False) -> 
     rows = [(_INGEST_ROWS.get(key, key.replace("_", " ")), _plain(value)) for key, value in totals.items()]
     looked_at = [item for item in record["unread_files"] if item["looks_like"]]
     rows += [("looks like", f"{item['path']}: {item['looks_like']}") for item in looked_at[:_NAMED_UNKNOWN]]
-    say(rows, "tracemill ingest", record, as_json, quiet)
+    say(rows, "tracemill ingest", record, as_json)
 
 
 def export_command(settings: "RunSettings", name: str, out: Path, as_json: bool) -> None:
@@ -218,12 +212,8 @@ def _plain(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def replay_command(
-    settings: "RunSettings", as_json: bool, yes: bool = False, fresh: bool = False, quiet: bool = False
-) -> None:
+def replay_command(settings: "RunSettings", as_json: bool, yes: bool = False, fresh: bool = False) -> None:
     """Run `tracemill replay`."""
-    if quiet:
-        hide_progress()
     from tracemill.flows.workspace_commands import replay_workspace
 
     record = replay_workspace(settings, yes, new_run=fresh)
@@ -242,7 +232,7 @@ def replay_command(
         "stopped",
     }
     rows = closing_table_rows(summary, record["cap_usd"], record["teachers"], None)
-    say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json, quiet)
+    say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
     _require_an_answer(settings, summary)
     _require_room(record)
 
@@ -355,10 +345,8 @@ def dry_run_command(settings: "RunSettings", as_json: bool) -> None:
     say(rows, "tracemill replay --dry-run", record, as_json)
 
 
-def label_command(settings: "RunSettings", as_json: bool, quiet: bool = False) -> None:
+def label_command(settings: "RunSettings", as_json: bool) -> None:
     """Run `tracemill label`."""
-    if quiet:
-        hide_progress()
     from tracemill.flows.workspace_commands import label_workspace
 
     summary = label_workspace(settings)
@@ -369,7 +357,7 @@ def label_command(settings: "RunSettings", as_json: bool, quiet: bool = False) -
     ]
     if summary.pair_skips:
         rows.insert(2, ("other pairs not made", count_lines(dict(summary.pair_skips))))
-    say(rows, "tracemill label", summary.to_json(), as_json, quiet)
+    say(rows, "tracemill label", summary.to_json(), as_json)
 
 
 def normalize_command(settings: "RunSettings", as_json: bool) -> None:
@@ -440,8 +428,6 @@ def diff_command(root: "Path | None", before: str, after: str, as_json: bool) ->
 
 def release_command(settings: "RunSettings", as_json: bool, quiet: bool = False) -> None:
     """Run `tracemill release write`; where it is `quiet` it prints the path of the release alone."""
-    if quiet:
-        hide_progress()
     from tracemill.flows.workspace_commands import release_workspace
 
     outcome = release_workspace(settings)

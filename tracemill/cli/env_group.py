@@ -175,9 +175,13 @@ def run(
     from tracemill.environments.task import read_tasks
     from tracemill.records.errors import EnvironmentTaskError
 
-    for value, known in ((harness, ("claude_code", "openhands")), (level, ("terse", "detailed"))):
+    options = (
+        ("--harness", harness, ("claude_code", "openhands")),
+        ("--level", level, ("terse", "detailed")),
+    )
+    for option, value, known in options:
         if value not in known:
-            raise EnvironmentTaskError(f"{value!r} is unknown", " or ".join(known))
+            raise EnvironmentTaskError(f"{option} {value!r} is unknown", " or ".join(known))
     found = [task for task in read_tasks(tasks) for _ in range(samples)]
     episodes = []
     for episode in run_episodes(
@@ -221,7 +225,7 @@ def index(
     from tracemill.records.errors import EnvironmentTaskError
 
     if harness not in ("claude_code", "openhands"):
-        raise EnvironmentTaskError(f"{harness!r} is unknown", "claude_code or openhands")
+        raise EnvironmentTaskError(f"--harness {harness!r} is unknown", "claude_code or openhands")
     table = write_task_rows(read_tasks(tasks), out, harness)
     typer.echo(f"{out}: {table.num_rows} tasks")
 

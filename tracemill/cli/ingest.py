@@ -20,7 +20,6 @@ def ingest_asked(
     forgotten: Sequence[Path],
     options: Mapping[str, Any],
     as_json: bool,
-    quiet: bool = False,
 ) -> None:
     """Carry out what the flags ask for.
 
@@ -47,4 +46,4 @@ def ingest_asked(
         forgotten=tuple(forgotten),
         **options,
     )
-    ingest_command(order, as_json, quiet)
+    ingest_command(order, as_json)

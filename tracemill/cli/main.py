@@ -63,7 +63,7 @@ from tracemill.cli.privacy_group import privacy_app
 from tracemill.cli.release_group import release_app
 from tracemill.cli.replay import estimate, replay
 from tracemill.cli.train import deploy, eval_model, schedule, train
-from tracemill.flows.runtime.interrupts import EXIT_CODE, remembered
+from tracemill.flows.runtime.interrupts import EXIT_CODE, remember_interrupts
 from tracemill.records.errors import TracemillError
 from tracemill.records.storage.atomic_files import make_files_private
 
@@ -188,7 +188,7 @@ def ingest(
     chosen = select_overrides(project, deny_project, since, until)
     options = {"unredacted": unredacted, "jobs": jobs, "reredact": reredact}
     sampled = sample_overrides(sample, seed)
-    ingest_asked(workspace, sources, chosen, sampled, privacy, forgotten or (), options, json, quiet)
+    ingest_asked(workspace, sources, chosen, sampled, privacy, forgotten or (), options, json)
 
 
 app.command()(replay)
@@ -205,7 +205,7 @@ def label(
     from tracemill.cli.commands import label_command
     from tracemill.flows.config.run_settings import load_settings
 
-    label_command(load_settings(config, run_overrides(workspace)), json, quiet)
+    label_command(load_settings(config, run_overrides(workspace)), json)
 
 
 app.command()(estimate)
@@ -307,7 +307,7 @@ def main() -> None:
     # `python -m`, as Prefect starts its server and its runs, would import what lies in the working folder.
     os.environ.setdefault("PYTHONSAFEPATH", "1")
     try:
-        with remembered(terminated=True):
+        with remember_interrupts():
             app()
     except TracemillError as error:
         typer.echo(f"tracemill: {error}", err=True)

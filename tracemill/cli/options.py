@@ -1,7 +1,7 @@
 """Arguments and options that several commands share, each declared once."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,8 +34,22 @@ WorkspaceOption = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation before data is sent.")]
 DeleteYes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation before data is deleted.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and the release's path alone.")]
-QuietStage = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors alone.")]
+
+
+def _silence(quiet: bool) -> bool:
+    if quiet:
+        from tracemill.flows.runtime.progress import hide_progress
+
+        hide_progress()
+    return quiet
+
+
+def _quiet(text: str) -> Any:
+    return typer.Option("--quiet", "-q", callback=_silence, help=text)
+
+
+Quiet = Annotated[bool, _quiet("Print errors and the release's path alone.")]
+QuietStage = Annotated[bool, _quiet("Print errors alone.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every figure of the closing table.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start fresh instead of resuming an unfinished run.")]
 

@@ -61,7 +61,7 @@ def replay(
         return
     from tracemill.cli.commands import replay_command
 
-    replay_command(settings, json, yes, fresh, quiet)
+    replay_command(settings, json, yes, fresh)
 
 
 def estimate(

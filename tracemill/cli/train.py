@@ -8,17 +8,19 @@ import typer
 from tracemill.cli.options import ConfigArgument, Json, WorkspaceOption, Yes
 from tracemill.cli.overrides import run_overrides
 
+ReleaseOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RELEASE",
+        help="NAME[@VERSION], VERSION, a folder or OWNER/NAME[@TAG].",
+        show_default="the newest",
+    ),
+]
+
 
 def train(
     config: ConfigArgument = None,
-    release: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RELEASE",
-            help="NAME[@VERSION], VERSION, a folder or OWNER/NAME[@TAG].",
-            show_default="the newest",
-        ),
-    ] = None,
+    release: ReleaseOption = None,
     model: Annotated[str | None, typer.Option(help="Model id on the Hub, or a folder.")] = None,
     method: Annotated[
         str | None,
@@ -83,14 +85,7 @@ def eval_model(
             metavar="MODEL...", help="Model id on the Hub, or a folder; the first is the baseline."
         ),
     ],
-    release: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RELEASE",
-            help="NAME[@VERSION], VERSION, a folder or OWNER/NAME[@TAG].",
-            show_default="the newest",
-        ),
-    ] = None,
+    release: ReleaseOption = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Run configuration (TOML).", show_default="none")
     ] = None,

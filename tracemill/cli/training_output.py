@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TrainAction(StrEnum):
-    """What is done with the job of a training."""
+    """The action on the job of a training."""
 
     WAIT = "wait"
     DRY_RUN = "--dry-run"

@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Channels:
-    """What is added to GRPO: total = grpo + alpha_sdpo sdpo + beta_replay replay, as in `compose_loss`.
+    """The losses added to GRPO: total = grpo + alpha_sdpo sdpo + beta_replay replay, as in `compose_loss`.
 
     hints, pairs: examples of the channels; a channel whose weight is 0 draws none. batch_size: examples a
     process draws of each at every micro-step. alpha_warmup_steps: optimizer steps over which alpha_sdpo rises

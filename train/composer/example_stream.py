@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -20,6 +20,8 @@ class ExampleStream:
     process: int = 0
     processes: int = 1
     position: int = 0
+    _turn: int = field(default=-1, init=False)
+    _order: list[int] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         if not self.examples:
@@ -35,6 +37,7 @@ class ExampleStream:
 
     def _at(self, number: int) -> Any:
         turn, place = divmod(number, len(self.examples))
-        order = list(range(len(self.examples)))
-        random.Random(f"{self.seed}:{turn}").shuffle(order)
-        return self.examples[order[place]]
+        if turn != self._turn:
+            self._turn, self._order = turn, list(range(len(self.examples)))
+            random.Random(f"{self.seed}:{turn}").shuffle(self._order)
+        return self.examples[self._order[place]]

@@ -1,7 +1,6 @@
 """The launcher `command`: any shell command on this machine, with the release in its environment."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,13 +8,11 @@ from pydantic import Field
 
 from tracemill.train.child_environment import child_environment
 from tracemill.train.launch.detached_process import (
-    poll_process,
-    process_log,
+    ProcessLauncher,
     start_process,
-    stop_process,
     write_launch,
 )
-from tracemill.train.launch.launcher import JobStatus, Launch, LaunchOptions
+from tracemill.train.launch.launcher import Launch, LaunchOptions
 from tracemill.train.launch.run_command import command_environment
 from tracemill.train.training_settings import TrainingSettings
 
@@ -27,13 +24,10 @@ class CommandOptions(LaunchOptions):
     """Run by `/bin/sh`; it writes its checkpoint into `$TRACEMILL_OUTPUT`."""
 
 
-class CommandLauncher:
-    """Trains with a command of the user's."""
+class CommandLauncher(ProcessLauncher):
+    """A launcher of trainings with a command of the user's."""
 
     options: ClassVar = CommandOptions
-    attached: ClassVar = True
-    remote: ClassVar = False
-    poll_s: ClassVar = 0.1
 
     def check(self, settings: TrainingSettings) -> None:
         """Accept everything: what the command needs is its own affair."""
@@ -51,18 +45,6 @@ class CommandLauncher:
         """Start the command in the current directory and return the id of its process."""
         write_launch(launch, command=launch.options(CommandOptions).command, directory=str(Path.cwd()))
         return start_process(launch, child_environment(os.environ, launch.settings.environment))
-
-    def poll(self, launch: Launch, job_id: str) -> JobStatus:
-        """Return what has become of the process."""
-        return poll_process(launch)
-
-    def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
-        """Yield what the command has written."""
-        return process_log(launch)
-
-    def cancel(self, launch: Launch, job_id: str) -> None:
-        """Send SIGTERM to the command, and SIGKILL the second time."""
-        stop_process(launch)
 
 
 COMMAND = CommandLauncher()

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tracemill.records.storage.atomic_files import write_json
 from tracemill.train.launch.launcher import (
@@ -66,26 +66,6 @@ def start_process(launch: Launch, environment: Mapping[str, str]) -> str:
     return str(process.pid)
 
 
-def poll_process(launch: Launch) -> JobStatus:
-    """Return what has become of the process of an attempt."""
-    _started[:] = [process for process in _started if process.poll() is None]
-    if _runs(launch.folder):
-        return JobStatus(JobState.RUNNING, progress=newest_progress(launch.folder))
-    if (outcome := read_outcome(launch.folder)) is not None:
-        return outcome
-    if (launch.folder / _STOPPED).exists():
-        return JobStatus(JobState.CANCELLED, "interrupted")
-    return JobStatus(JobState.FAILED, "the process of the training was killed")
-
-
-def stop_process(launch: Launch) -> None:
-    """Send SIGTERM to the process of an attempt, if it runs."""
-    with suppress(ProcessLookupError):
-        if _runs(launch.folder):
-            (launch.folder / _STOPPED).touch()
-            os.kill(int((launch.folder / _PID).read_text()), signal.SIGTERM)
-
-
 def process_log(launch: Launch) -> Iterator[str]:
     """Yield what the process, and the training in it, have written."""
     places = (launch.job.target / LOG, launch.job.partial / LOG)
@@ -109,3 +89,33 @@ def _acquire(lock: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+class ProcessLauncher:
+    """The part that launchers of a process on this machine share: following it, its log, and its end."""
+
+    attached: ClassVar = True
+    remote: ClassVar = False
+    poll_s: ClassVar = 0.1
+
+    def poll(self, launch: Launch, job_id: str) -> JobStatus:
+        """Return what has become of the process."""
+        _started[:] = [process for process in _started if process.poll() is None]
+        if _runs(launch.folder):
+            return JobStatus(JobState.RUNNING, progress=newest_progress(launch.folder))
+        if (outcome := read_outcome(launch.folder)) is not None:
+            return outcome
+        if (launch.folder / _STOPPED).exists():
+            return JobStatus(JobState.CANCELLED, "interrupted")
+        return JobStatus(JobState.FAILED, "the process of the training was killed")
+
+    def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
+        """Yield what the process has written."""
+        return process_log(launch)
+
+    def cancel(self, launch: Launch, job_id: str) -> None:
+        """Send SIGTERM; a training saves, and ends at once the second time."""
+        with suppress(ProcessLookupError):
+            if _runs(launch.folder):
+                (launch.folder / _STOPPED).touch()
+                os.kill(int((launch.folder / _PID).read_text()), signal.SIGTERM)

@@ -46,7 +46,7 @@ class HFJobsOptions(LaunchOptions):
 
 
 class HFJobsLauncher:
-    """Trains in a job of the Hub."""
+    """A launcher of trainings in jobs of the Hub."""
 
     options: ClassVar = HFJobsOptions
     attached: ClassVar = False

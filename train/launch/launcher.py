@@ -21,7 +21,7 @@ Options = TypeVar("Options", bound=BaseModel)
 
 
 class JobState(StrEnum):
-    """What has become of a job; the last three are final."""
+    """The state of a job; the last three are final."""
 
     SUBMITTING = "submitting"
     QUEUED = "queued"
@@ -77,7 +77,7 @@ class Launch:
 
 
 class Launcher(Protocol):
-    """Runs trainings; a value of the registry `LAUNCHERS`.
+    """A way to run trainings; a value of the registry `LAUNCHERS`.
 
     Where the machine that trains shares this file system, it runs `python -m tracemill.train.launch.run_job
     FOLDER`, which leaves the checkpoint in `job.target`. Elsewhere it runs the same without a folder and with

@@ -41,7 +41,7 @@ class ModalOptions(LaunchOptions):
 
 
 class ModalLauncher:
-    """Trains in a sandbox of Modal."""
+    """A launcher of trainings in sandboxes of Modal."""
 
     options: ClassVar = ModalOptions
     attached: ClassVar = False

@@ -40,7 +40,7 @@ class PrefectOptions(LaunchOptions):
 
 
 class PrefectLauncher:
-    """Trains in a work pool of the Prefect server of `PREFECT_API_URL`."""
+    """A launcher of trainings in a work pool of the Prefect server of `PREFECT_API_URL`."""
 
     options: ClassVar = PrefectOptions
     attached: ClassVar = False

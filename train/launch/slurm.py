@@ -52,7 +52,7 @@ class SlurmOptions(LaunchOptions):
 
 
 class SlurmLauncher:
-    """Trains in a batch job of Slurm."""
+    """A launcher of trainings in batch jobs of Slurm."""
 
     options: ClassVar = SlurmOptions
     attached: ClassVar = False

@@ -11,7 +11,7 @@ from tracemill.train.packing.token_tree import Ids, sort_by_tokens
 
 
 class NeighbourSampler(Sampler[int]):
-    """Gives the numbers of rows so that each batch has rows that are neighbours by their tokens.
+    """A sampler whose batches have rows that are neighbours by their tokens.
 
     Batches come in an order drawn from the seed and the epoch; each epoch cuts them at other rows. The last
     batch may be smaller.

@@ -36,7 +36,7 @@ def score_ids(model: Any, rows: Sequence[Sequence[int]], pad_id: int, batch: int
 
 
 class StepScorer:
-    """How likely teachers prefer an action in a state, by a model that `method = "prm"` trained.
+    """The probability that teachers prefer an action in a state, by a model that `method = "prm"` trained.
 
     Args:
         folder: The checkpoint, with its `training.json`.

@@ -19,7 +19,7 @@ _FIGURES = ("ref_chosen_logps", "ref_rejected_logps")
 
 
 class CachedReference:
-    """What a cache adds to TRL's DPOTrainer with `precompute_ref_log_probs`.
+    """A mixin that adds a cache to TRL's DPOTrainer with `precompute_ref_log_probs`.
 
     TRL computes them before the first step and holds no reference model after that. `reference_cache` is a
     file that keeps them by the weights of the reference and the token ids of a row; only rows that it lacks

@@ -27,7 +27,7 @@ _IDS = (("prompt_ids", "chosen_ids"), ("chosen_input_ids",), ("input_ids",))
 
 
 class PackedTrainer:
-    """What packing adds to a trainer of TRL: another forward pass of its models, and batches of neighbours.
+    """A mixin that packs: another forward pass of a trainer's models, and batches of neighbours.
 
     A batch is `per_device_train_batch_size` rows, as without packing. `packing_notes` says where the plain
     path is taken, and why.

@@ -165,7 +165,7 @@ def _last_checkpoint(folder: Path) -> tuple[Path | None, float]:
 
 def _make_callback(on_progress: ProgressCallback, stop: "StopSignal", since: float) -> TrainerCallback:
     class TracemillCallback(TrainerCallback):
-        """Reports progress, marks complete checkpoints, and stops on request."""
+        """A callback that reports progress, marks complete checkpoints, and stops on request."""
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             on_progress({"step": state.global_step, "total": state.max_steps})

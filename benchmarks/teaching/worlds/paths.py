@@ -83,7 +83,7 @@ class PathsEnvironment:
 
 
 class PathsWorld:
-    """What is right in a `PathsEnvironment`."""
+    """The right actions in a `PathsEnvironment`."""
 
     name = "paths"
     session_format = "swe_gym"

@@ -99,7 +99,7 @@ class QueryEnvironment:
 
 
 class QueryWorld:
-    """What is right in a `QueryEnvironment`."""
+    """The right actions in a `QueryEnvironment`."""
 
     name = "query"
     session_format = "claude_code"

@@ -96,7 +96,7 @@ class RepairEnvironment:
 
 
 class RepairWorld:
-    """What is right in a `RepairEnvironment`."""
+    """The right actions in a `RepairEnvironment`."""
 
     name = "repair"
     session_format = "swe_gym"
