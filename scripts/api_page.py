@@ -23,7 +23,7 @@ GROUPS = {
         *("replay_and_normalize_trace_sync", "DEFAULT_TEACHERS", "ReplaySettings"),
     ),
     "Make pairs": ("extract_dpo_pairs", "DJNormalizer", "pairs_to_dataset", "pair_rows"),
-    "Reward steps": ("compute_teacher_consensus_prm",),
+    "Reward steps": ("compute_teacher_consensus_prm", "build_consensus_rows"),
     "Records": (
         *("Trace", "TraceState", "Message", "ToolCall", "ToolSpec", "Action", "TeacherReply"),
         *("DPOPair", "NormalizedDPOPair"),
