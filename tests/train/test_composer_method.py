@@ -179,10 +179,6 @@ def test_shaped_advantages_and_a_correction_from_settings_to_results(job: Any, t
     assert all(each["loss/total"] == each["loss/grpo"] for each in report["losses"])
     assert all(each["importance/mean"] == pytest.approx(1, abs=1e-3) for each in report["losses"])
 
-    write_rows(tmp_path / PLACE, prompt_rows(6))
-    with pytest.raises(TrainingError, match=r'composition = "advantage" and no row of .* has a hint'):
-        run_training(job(**composer), lambda said: None)
-
 
 @pytest.mark.slow
 def test_a_training_that_was_cut_off_ends_as_one_that_was_not(job: Any, tmp_path: Path) -> None:
@@ -218,6 +214,10 @@ def test_a_training_that_was_cut_off_ends_as_one_that_was_not(job: Any, tmp_path
     [
         ({"reward": "lengths:none"}, r"composer\.reward = 'lengths:none' cannot be imported"),
         ({"hints": None}, r"composer\.alpha_sdpo is 0\.5 and there are no hint rows"),
+        (
+            {"hints": None, "composition": "advantage"},
+            'composition = "advantage" and no row of .* has a hint',
+        ),
     ],
 )
 def test_a_missing_input_is_one_line_before_the_first_step(
