@@ -11,6 +11,7 @@ from tracemill.records.errors import TrainingError
 from tracemill.train.composer_settings import ComposerSettings
 from tracemill.train.consensus.consensus_rewards import ConsensusReward
 from tracemill.train.consensus.state_rows import TaughtState
+from tracemill.train.start_child import check_places
 from tracemill.train.training_settings import TrainingSettings
 
 FILES = ("alpha.py", "beta.py", "gamma.py")
@@ -121,6 +122,13 @@ def test_calls_may_come_with_arguments_as_text_and_results_as_failed() -> None:
 def test_settings_of_states_that_cannot_be(composer: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ComposerSettings.model_validate(composer)
+
+
+def test_a_file_of_states_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    composer = {"states": tmp_path / "none.jsonl", "consensus": "weighted"}
+    settings = TrainingSettings.model_validate({"model": "a/b", "method": "composer", "composer": composer})
+    with pytest.raises(TrainingError, match=r"none\.jsonl does not exist.* as training\.composer\.states"):
+        check_places(settings)
 
 
 @pytest.mark.slow
