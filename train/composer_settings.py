@@ -133,7 +133,7 @@ class ComposerSettings(BaseModel):
                 f'alpha_sdpo is {self.alpha_sdpo} with composition = "{self.composition}"; expected 0 to 1'
             )
         shaped = self.composition == "advantage"
-        if self.hint_level is not None and not (shaped and self.tasks is not None and self.alpha_sdpo):
+        if self.hint_level is not None and not (shaped and self.tasks is not None):
             raise ValueError('hint_level is of composition = "advantage" with tasks alone')
         if not shaped:
             return self
