@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -17,11 +17,12 @@ from tracemill.flows.labeling.label_shard import ShownTrace, make_pairs
 from tracemill.flows.labeling.run_ledger import build_ledger
 from tracemill.flows.labeling.vote_policy import build_stopper_for, drop_hopeless
 from tracemill.flows.run_state.run_records import new_run_id
+from tracemill.harnesses.presentation import Presentation
 from tracemill.normalize.normalizer import DJNormalizer, Normalized
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import ConfigError
 from tracemill.records.label_source import sources_of_traces
-from tracemill.records.pair import DPOPair
+from tracemill.records.pair import DPOPair, Vote
 from tracemill.records.reply import TeacherReply
 from tracemill.records.state_keys import state_keys
 from tracemill.records.trace import Trace, TraceState
@@ -37,6 +38,7 @@ from tracemill.teachers.core.teacher_settings import (
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.replay.replay_run import ReplayRequest, replay
+from tracemill.train.consensus.state_rows import state_row
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -185,19 +187,48 @@ def compute_teacher_consensus_prm(
     Texts are redacted, as they were when the teachers were asked. Raises ValueError for a shape, weight or
     score that cannot be used.
     """
+    rewards = {
+        str(state.step_id): consensus_reward(
+            votes, shape, teacher_weights, (scores or {}).get(str(state.step_id))
+        )
+        for state, _, votes, _ in _voted(states, replies)
+    }
+    return [rewards[str(state.step_id)] for state in states]
+
+
+def build_consensus_rows(
+    states: Sequence[TraceState],
+    replies: Sequence[TeacherReply],
+    scores: Mapping[str, Mapping[str, float]] | None = None,
+) -> list[dict[str, Any]]:
+    """Return a row for each state with an answer, or score, that counts: what `composer.states` reads.
+
+    A training acts in these states, and `compute_teacher_consensus_prm` of the answers rewards what it does:
+    the student's recorded action would get the same reward from its row. `scores` are teachers' scores of
+    recorded actions, by step and teacher; the shape `score_regression` rewards no other action. Rows are in
+    the order of `states`, and JSON takes them. Texts are redacted, as they were when the teachers were asked.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    for state, shown, votes, given in _voted(states, replies):
+        row = state_row(state, shown, votes, given, (scores or {}).get(str(state.step_id)))
+        if row["answers"] or row["scored"]:
+            rows[row["step_id"]] = row
+    return [rows[step_id] for state in states if (step_id := str(state.step_id)) in rows]
+
+
+def _voted(
+    states: Sequence[TraceState], replies: Sequence[TeacherReply]
+) -> Iterator[tuple[TraceState, Presentation, tuple[Vote, ...], list[TeacherReply]]]:
+    """Give the states, redacted, with what is shown of their context, the votes and the replies there."""
     by_step: dict[str, list[TeacherReply]] = {}
     for reply in replies:
         by_step.setdefault(reply.step_id, []).append(reply)
-    rewards: dict[str, float | None] = {}
     wanted = {str(state.step_id) for state in states}
     for item in map(ShownTrace.of, _traces(states)):
         for state in item.trace.states():
             if (step_id := str(state.step_id)) in wanted:
-                tools = item.presentations[state.context.index].tools
-                votes = tally_votes(state, tools, by_step.get(step_id, []), Policy()).votes
-                of_step = (scores or {}).get(step_id)
-                rewards[step_id] = consensus_reward(votes, shape, teacher_weights, of_step)
-    return [rewards[str(state.step_id)] for state in states]
+                shown, given = item.presentations[state.context.index], by_step.get(step_id, [])
+                yield state, shown, tally_votes(state, shown.tools, given, Policy()).votes, given
 
 
 async def replay_and_normalize_trace(

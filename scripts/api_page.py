@@ -25,7 +25,7 @@ GROUPS = {
     "Make pairs": (
         *("extract_session_pairs", "extract_dpo_pairs", "DJNormalizer", "pairs_to_dataset", "pair_rows"),
     ),
-    "Reward steps": ("compute_teacher_consensus_prm",),
+    "Reward steps": ("compute_teacher_consensus_prm", "build_consensus_rows"),
     "Records": (
         *("Trace", "TraceState", "Message", "ToolCall", "ToolSpec", "Action", "TeacherReply"),
         *("DPOPair", "NormalizedDPOPair"),

@@ -24,6 +24,7 @@ if not (Path(__file__).parent / "records" / "__init__.py").is_file():
 if TYPE_CHECKING:
     from tracemill.data_cards.writing.pair_dataset import pair_rows, pairs_to_dataset
     from tracemill.flows.library import (
+        build_consensus_rows,
         compute_teacher_consensus_prm,
         extract_dpo_pairs,
         extract_session_pairs,
@@ -69,6 +70,7 @@ _HOMES = {
     "Trace": "tracemill.records.trace",
     "TraceState": "tracemill.records.trace",
     "TracemillError": "tracemill.records.errors",
+    "build_consensus_rows": "tracemill.flows.library",
     "compose_loss": "tracemill.train.compose",
     "compute_teacher_consensus_prm": "tracemill.flows.library",
     "entropy_aware_opd_loss": "tracemill.train.losses.entropy_aware",
@@ -105,6 +107,7 @@ __all__ = [
     "Trace",
     "TraceState",
     "TracemillError",
+    "build_consensus_rows",
     "compose_loss",
     "compute_teacher_consensus_prm",
     "entropy_aware_opd_loss",

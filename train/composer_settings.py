@@ -7,6 +7,21 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tracemill.agreement.voting.consensus_reward import ConsensusShape
+
+Composition = Literal["additive", "mix", "advantage"]
+FILES = ("tasks", "prompts", "states", "hints", "prm")
+"""Settings that are paths."""
+OUTSIDE_FINGERPRINT_BY_DEFAULT = (
+    "composition",
+    "hint_level",
+    "importance",
+    "importance_cap",
+    "states",
+    "consensus",
+    "teacher_weights",
+)
+"""Settings that are no part of a fingerprint at their default values."""
 HINT_COLUMNS = ("step_id", "prompt", "hinted_prompt", "completion", "tools")
 
 
@@ -35,14 +50,24 @@ class ComposerSettings(BaseModel):
     """Where calls in a task run."""
     prompts: Path | None = None
     """JSON Lines file with a conversation in the column `prompt`; the reward gets its other columns."""
+    states: Path | None = None
+    """JSON Lines file of states that teachers answered in, as `build_consensus_rows` makes them: the model
+    acts once in each, and `consensus` of the answers rewards what it does."""
+    consensus: ConsensusShape | None = None
+    """Reward of an action in `states`: `plurality`, `weighted`, `variance_weighted` or `score_regression`."""
+    teacher_weights: dict[str, float] = Field(default_factory=dict)
+    """Weights of teachers in `consensus`, 1 for those that are not named."""
     reward: str | None = Field(None, pattern=r"^[\w.]+:[\w.]+$")
     """Function `module:name` that rewards completions, as TRL's `reward_funcs` takes it; beside the tests of
-    `tasks`, or for `prompts`."""
+    `tasks` or `consensus`, or for `prompts`."""
     prm: Path | None = None
     """Checkpoint of a training with `method = "prm"`; the mean probability of an episode's actions is one
     more reward."""
+    composition: Composition = "additive"
+    """How hints are composed with GRPO. `additive`: their loss is added, times `alpha_sdpo`. `mix`:
+    (1 - alpha_sdpo) times GRPO's loss, alpha_sdpo times theirs. `advantage`: these shares of advantages."""
     alpha_sdpo: float = Field(0.1, ge=0)
-    """Weight of the hint channel; 0 is off."""
+    """Weight of the hint channel; 0 is off. 0 to 1 with `mix` and `advantage`."""
     alpha_warmup_steps: int = Field(0, ge=0)
     """Steps of the optimiser over which `alpha_sdpo` rises from 0."""
     sdpo_wrapper: Literal["none", "taid", "entropy_opd"] = "none"
@@ -53,6 +78,8 @@ class ComposerSettings(BaseModel):
     """With `sdpo_wrapper = "taid"`: the share of the hinted side at the first step; it rises to 1."""
     hints: Path | None = None
     """JSON Lines file of hint rows; by default they are made of the failed actions of the workspace."""
+    hint_level: str | None = Field(None, min_length=1)
+    """With `composition = "advantage"` and `tasks`: which text of a task the hinted side is told besides."""
     hint_writer: str | None = Field(None, min_length=1)
     """Name of the teacher that writes the hints of the workspace; by default templates do."""
     hint_max_usd: Decimal | None = Field(None, ge=0, le=1_000_000)
@@ -72,19 +99,60 @@ class ComposerSettings(BaseModel):
     max_tool_rounds: int = Field(8, ge=1)
     """Rounds of calls in an episode."""
     temperature: float = Field(1.0, gt=0)
+    importance: Literal["off", "token_truncate", "token_mask", "sequence_truncate", "sequence_mask"] = "off"
+    """How a token's loss is corrected by the ratio of its probability now to that when it was sampled; of
+    tokens or whole completions, ratios above `importance_cap` cut to it or left out."""
+    importance_cap: float = Field(3.0, gt=0)
     idle_steps: int = Field(20, ge=1)
     """Steps without any call of a tool after which a warning says so."""
 
     @model_validator(mode="after")
     def _check_rewards(self) -> Self:
-        if (self.tasks is None) == (self.prompts is None):
-            given = "neither" if self.tasks is None else "both"
-            raise ValueError(f"{given} of tasks and prompts given; expected one of them")
+        given = [key for key in ("tasks", "prompts", "states") if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"{' and '.join(given) or 'none'} of tasks, prompts and states given; expected one of them"
+            )
+        if (self.states is None) != (self.consensus is None):
+            one, other = ("states", "consensus") if self.states is not None else ("consensus", "states")
+            raise ValueError(f"{one} without {other}; expected both")
+        if self.teacher_weights and self.consensus is None:
+            raise ValueError("teacher_weights without consensus; expected both")
+        if bad := [name for name, weight in self.teacher_weights.items() if weight < 0]:
+            raise ValueError(f"the weight of {bad[0]} is {self.teacher_weights[bad[0]]}; expected 0 or more")
         if self.prompts is not None and self.reward is None and self.prm is None:
             raise ValueError("prompts without reward; expected a function as `module:name`, or prm")
         if self.hints is not None and not self.alpha_sdpo:
             raise ValueError(
                 "hints are given and alpha_sdpo is 0; set alpha_sdpo above 0, or leave hints out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_composition(self) -> Self:
+        if self.composition != "additive" and self.alpha_sdpo > 1:
+            raise ValueError(
+                f'alpha_sdpo is {self.alpha_sdpo} with composition = "{self.composition}"; expected 0 to 1'
+            )
+        shaped = self.composition == "advantage"
+        if self.hint_level is not None and not (shaped and self.tasks is not None):
+            raise ValueError('hint_level is of composition = "advantage" with tasks alone')
+        if not shaped:
+            return self
+        for key in ("hints", "hint_writer"):
+            if getattr(self, key) is not None:
+                raise ValueError(
+                    f'{key} is given and composition = "advantage" hints what the model does; expected '
+                    "a column hint in prompts, or hint_level with tasks"
+                )
+        if self.sdpo_wrapper != "none":
+            raise ValueError(
+                'sdpo_wrapper is a loss, and composition = "advantage" has none; expected "none"'
+            )
+        if self.tasks is not None and self.alpha_sdpo and self.hint_level in (None, self.level):
+            raise ValueError(
+                'composition = "advantage" with tasks wants hint_level: a text of the tasks other than '
+                f'level = "{self.level}"'
             )
         return self
 
@@ -103,10 +171,24 @@ class ComposerSettings(BaseModel):
             )
         return self
 
+    def outside_fingerprint(self) -> set[str]:
+        """Return the settings that a fingerprint leaves out.
+
+        The file of hint rows has what comes of their writer.
+        """
+        default = type(self).model_construct()
+        unset = {key for key in OUTSIDE_FINGERPRINT_BY_DEFAULT if getattr(self, key) == getattr(default, key)}
+        return {"hint_writer", "hint_max_usd"} | unset
+
     def file_digests(self) -> dict[str, str]:
         """Return a digest of what each file or folder holds now; none of one that is not there."""
-        places = {"tasks": self.tasks, "prompts": self.prompts, "hints": self.hints, "prm": self.prm}
+        places = {name: getattr(self, name) for name in FILES}
         return {name: _digest(place) for name, place in places.items() if place and place.exists()}
+
+    @property
+    def wants_hint_rows(self) -> bool:
+        """Return whether the hint channel learns from rows of failed actions."""
+        return bool(self.alpha_sdpo) and self.composition != "advantage"
 
     def channels_off(self) -> dict[str, str]:
         """Return the channels that are off, with the reason."""

@@ -20,7 +20,9 @@ def _replays(settings: Mapping[str, Any]) -> bool:
 def _check_composer(settings: Mapping[str, Any]) -> None:
     composer: ComposerSettings | None = settings["composer"]
     if composer is None:
-        raise ValueError('method = "composer" without [training.composer]; expected tasks or prompts there')
+        raise ValueError(
+            'method = "composer" without [training.composer]; expected tasks, prompts or states there'
+        )
     rows = settings["batch"] * settings["accumulate"] * settings["processes"]
     if rows % composer.generations:
         raise ValueError(

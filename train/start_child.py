@@ -85,7 +85,8 @@ def check_places(settings: TrainingSettings) -> None:
 
 
 def _check_composer_places(composer: ComposerSettings) -> None:
-    for key, file in (("prompts", composer.prompts), ("hints", composer.hints)):
+    for key in ("prompts", "states", "hints"):
+        file = getattr(composer, key)
         if file is not None and not file.is_file():
             raise TrainingError(f"{file} does not exist", f"a JSON Lines file as training.composer.{key}")
     if composer.prm is not None and not (composer.prm / REPORT).is_file():

@@ -198,7 +198,7 @@ class TrainingSettings(_Model):
         settings = self.model_dump(mode="json", exclude=excluded)
         if self.composer is not None:
             settings["composer"]["files"] = self.composer.file_digests()
-            for key in ("hint_writer", "hint_max_usd"):  # the file of hint rows has what comes of them
+            for key in self.composer.outside_fingerprint():
                 del settings["composer"][key]
         if self.lora is not None and self.lora.quantize == "none":
             del settings["lora"]["quantize"]

@@ -211,7 +211,8 @@ def _run_arm(
 ) -> dict[str, Any]:
     weights = {key: arm[key] for key in ("alpha_sdpo", "beta_replay")}
     composer = {**config["training"]["composer"], **weights, "tasks": folder / "tasks"}
-    composer |= {"hints": labels.hints} if weights["alpha_sdpo"] else {}
+    if weights["alpha_sdpo"] and composer.get("composition") != "advantage":
+        composer |= {"hints": labels.hints}
     settings = {
         **config["training"],
         "method": "composer",

@@ -39,8 +39,8 @@ HEAD = ("size", "arm", "s a step", "peak MB", "grpo", "hints", "replay")
 PARTS = ("loss/grpo", "loss/sdpo_kl", "loss/trace_replay_dpo")
 
 
-def run_arm(model: Path, arm: str, options: Any) -> tuple[float, float, list[float | None]]:
-    """Return the median seconds of a step, MB at the most, and the mean loss of each channel."""
+def run_arm(model: Path, arm: str, options: Any) -> tuple[float, float | None, list[float | None]]:
+    """Return the median seconds of a step, MB at the most (on a GPU), and the mean loss of each channel."""
     import torch
     from transformers import PreTrainedTokenizerFast
 
@@ -64,7 +64,7 @@ def run_arm(model: Path, arm: str, options: Any) -> tuple[float, float, list[flo
     losses = [
         statistics.mean(abs(each[name]) for each in logs) if name in logs[0] else None for name in PARTS
     ]
-    peak = torch.cuda.max_memory_allocated() / 1e6 if on_gpu else 0.0
+    peak = torch.cuda.max_memory_allocated() / 1e6 if on_gpu else None
     return statistics.median(seconds[WARM_UP:]), peak, losses
 
 
@@ -186,6 +186,8 @@ def main() -> None:
     parser.add_argument("--generations", type=int, default=8)
     parser.add_argument("--steps", type=int, default=6)
     options = parser.parse_args()
+    if options.steps <= WARM_UP:
+        parser.error(f"--steps is {options.steps}; the first {WARM_UP} are left out, so give more")
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
@@ -197,7 +199,8 @@ def main() -> None:
             for arm in ARMS:
                 seconds, peak, losses = run_arm(model, arm, options)
                 told = ["off" if each is None else f"{each:.1e}" for each in losses]
-                sys.stdout.write(LINE.format(size, arm, f"{seconds:.2f}", f"{peak:.0f}", *told) + "\n")
+                most = "-" if peak is None else f"{peak:.0f}"
+                sys.stdout.write(LINE.format(size, arm, f"{seconds:.2f}", most, *told) + "\n")
                 sys.stdout.flush()
 
 

@@ -43,6 +43,7 @@ from tracemill.teachers.core.teacher_settings import (
     ReplaySettings,
 )
 from tracemill.teachers.registry import TeacherSettings
+from tracemill.train.composer_settings import FILES as COMPOSER_FILES
 from tracemill.train.launch.registry import check_launcher
 from tracemill.train.training_settings import TrainingSettings
 
@@ -71,8 +72,8 @@ _PATHS = (
     *(("normalize", key) for key in ("recipe", "benchmarks")),
     *(("release", key) for key in ("tokenizer", "outcomes")),
     *(("training", key) for key in ("output", "chat_template", "accelerate")),
-    *(("composer", key) for key in ("tasks", "prompts", "hints", "prm")),
     ("gate", "step_scorer"),
+    *(("composer", key) for key in COMPOSER_FILES),
     ("verified", "tasks"),
 )
 """Tables and keys whose values are paths, or lists of them; `composer` is a table of `training`."""

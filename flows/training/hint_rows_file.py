@@ -46,7 +46,7 @@ def add_hint_rows(
     row, and what `write_hints` raises.
     """
     composer = training.composer
-    if composer is None or not composer.alpha_sdpo or composer.hints is not None:
+    if composer is None or not composer.wants_hint_rows or composer.hints is not None:
         return training
     if release.path is None:
         raise TrainingError(

@@ -1,6 +1,7 @@
 """tracemill as a library: the public names, and the whole idea in a few calls."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tracemill as tm
+from tracemill.agreement.voting.consensus_reward import ConsensusShape
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
@@ -21,6 +23,7 @@ from tracemill.teachers.core.presets import PRESETS
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
+from tracemill.train.consensus.state_rows import TaughtState, message_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 SIMULATED = PRESETS["simulated"].teachers
@@ -109,6 +112,38 @@ def test_every_step_has_a_reward_of_its_teachers() -> None:
     some = {str(state.step_id) for state in states[:2]}
     few = [reply for reply in replies if reply.step_id in some]
     assert tm.compute_teacher_consensus_prm(states, few)[:3] == [*rewards["weighted"][:2], None]
+
+
+def test_a_row_of_a_state_rewards_the_recorded_action_as_the_library_does() -> None:
+    states = _states()
+    replies = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0, settings=ALL)
+    given: list[ConsensusShape] = ["plurality", "weighted", "variance_weighted"]
+    weights = {SIMULATED[0].name: 2.5, SIMULATED[1].name: 0.5}
+    rows = [json.loads(json.dumps(row)) for row in tm.build_consensus_rows(states, replies)]
+    assert [row["step_id"] for row in rows] == [str(state.step_id) for state in states]
+    taught = [TaughtState.of_row(row) for row in rows]
+    for shape in given:
+        wanted = tm.compute_teacher_consensus_prm(states, replies, shape, teacher_weights=weights)
+        found = [
+            row.reward(state.student_action.to_message(), shape, weights)
+            for row, state in zip(taught, states, strict=True)
+        ]
+        assert found == pytest.approx(wanted)
+        assert len({*wanted}) > 1
+    for row, read in zip(rows, taught, strict=True):  # a teacher's own action has the share of those like it
+        for answer in row["answers"]:
+            share = read.reward(message_of(answer["action"]), "weighted", {})
+            assert share is not None
+            assert share >= 1 / len(row["answers"])
+    first = str(states[0].step_id)
+    scores = {first: {"t1": 0.25, "t2": 0.75}}
+    [scored] = tm.build_consensus_rows(states, [], scores)
+    action = states[0].student_action.to_message()
+    read = TaughtState.of_row(scored)
+    assert read.reward(action, "score_regression", {}) == 0.5
+    assert read.reward(action, "score_regression", {"t2": 3.0}) == 0.625
+    assert read.reward(replace(action, content="Other.", tool_calls=()), "score_regression", {}) is None
+    assert read.reward(action, "weighted", {}) is None
 
 
 def test_teachers_are_asked_no_further_than_the_labels_need() -> None:

@@ -8,8 +8,7 @@ import torch
 from transformers import AutoTokenizer
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "train"))
-import test_composer as given
+import composer_training as given
 
 
 def main() -> None:

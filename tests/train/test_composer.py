@@ -12,18 +12,26 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-all")
 
-from datasets import Dataset  # noqa: E402
-from training_releases import tiny_model  # noqa: E402
-from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
-from trl.trainer.grpo_config import GRPOConfig  # noqa: E402
-from trl.trainer.grpo_trainer import GRPOTrainer  # noqa: E402
+from composer_training import (  # noqa: E402
+    LENGTH,
+    channels_of,
+    hint_rows,
+    logged,
+    make_tiny,
+    model_of,
+    nll,
+    pair_rows,
+    trainer_of,
+    varied,
+    weights,
+)
+from transformers import AutoTokenizer  # noqa: E402
 
 from tracemill.records.errors import TrainingError  # noqa: E402
 from tracemill.train.compose import compose_loss  # noqa: E402
 from tracemill.train.composer.composer_trainer import (  # noqa: E402
     STATE_FILE,
     Channels,
-    ComposerReplicationTrainer,
     SilentToolsCallback,
 )
 from tracemill.train.composer.encode_rows import (  # noqa: E402
@@ -34,123 +42,21 @@ from tracemill.train.composer.encode_rows import (  # noqa: E402
 )
 from tracemill.train.composer.example_stream import ExampleStream  # noqa: E402
 from tracemill.train.composer.reference import ReferenceLogProbs  # noqa: E402
-from tracemill.train.hints.hint_rows import add_hint  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,  # as all that needs PyTorch
     pytest.mark.filterwarnings("ignore:.*gradient_checkpointing.*:FutureWarning"),  # TRL's own defaults
 ]
-LENGTH = 160
 
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model drawn at random, with weights large enough that its context matters."""
-    torch.manual_seed(0)
-    folder = tiny_model(tmp_path_factory.mktemp("tiny"))
-    model = model_of(folder)
-    with torch.no_grad():
-        for name, value in model.named_parameters():
-            if value.ndim == 2:
-                value.mul_(8.0 if "layers" in name else 4.0)
-    model.save_pretrained(folder)
-    return folder
+    return make_tiny(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture(scope="module")
 def tokenizer(tiny: Path) -> Any:
     return AutoTokenizer.from_pretrained(tiny)
-
-
-def hint_rows(count: int) -> list[dict[str, Any]]:
-    """Tasks whose right answer the hint holds; the response is the answer."""
-    rows = []
-    for number in range(count):
-        prompt = [{"role": "user", "content": f"Fix bug {number}."}]
-        hinted = add_hint(prompt, f"Say: test {number}")
-        said = [{"role": "assistant", "content": f"test {number}"}]
-        rows.append(
-            {
-                "step_id": f"s{number}",
-                "prompt": prompt,
-                "hinted_prompt": hinted,
-                "completion": said,
-                "tools": [],
-            }
-        )
-    return rows
-
-
-def pair_rows(count: int) -> list[dict[str, Any]]:
-    rows = []
-    for number in range(count):
-        sides = {
-            side: [{"role": "assistant", "content": f"{text} {number}"}]
-            for side, text in (("chosen", "test"), ("rejected", "Done."))
-        }
-        prompt = [{"role": "user", "content": f"Fix bug {number}."}]
-        rows.append({"pair_id": f"p{number}", "prompt": prompt, **sides, "tools": []})
-    return rows
-
-
-def model_of(tiny: Path) -> Any:
-    return AutoModelForCausalLM.from_pretrained(tiny, dtype=torch.float32)
-
-
-def channels_of(tiny: Path, tokenizer: Any, **more: Any) -> Channels:
-    hints = encode_hint_rows(hint_rows(6), tokenizer, LENGTH).examples
-    pairs = encode_pair_rows(pair_rows(6), tokenizer, LENGTH).examples
-    reference = ReferenceLogProbs(model_of(tiny).eval(), "tiny", tokenizer.pad_token_id)
-    return Channels(**{"hints": hints, "pairs": pairs, "reference": reference, **more})
-
-
-def varied(completions: list[Any], **_: Any) -> list[float]:
-    return [float(sum(map(ord, each[0]["content"])) % 7) for each in completions]
-
-
-def constant(completions: list[Any], **_: Any) -> list[float]:
-    return [1.0 for _ in completions]
-
-
-def trainer_of(
-    tiny: Path, folder: Path, channels: Channels | None, reward: Any = constant, **more: Any
-) -> Any:
-    settings: dict[str, Any] = {
-        "max_steps": 2,
-        "per_device_train_batch_size": 2,
-        "num_generations": 2,
-        "max_completion_length": 6,
-        "learning_rate": 1e-3,
-        "logging_steps": 1,
-        "report_to": "none",
-        "save_strategy": "no",
-        "use_cpu": True,
-        "bf16": False,
-        "seed": 3,
-        "disable_dropout": True,
-    }
-    args = GRPOConfig(output_dir=str(folder), **(settings | more))
-    prompts = [{"prompt": [{"role": "user", "content": f"Fix bug {n}."}]} for n in range(12)]
-    make: Any = GRPOTrainer if channels is None else ComposerReplicationTrainer
-    given = {} if channels is None else {"channels": channels}
-    return make(
-        model=str(tiny), reward_funcs=reward, args=args, train_dataset=Dataset.from_list(prompts), **given
-    )
-
-
-def nll(model: Any, batch: dict[str, Any], side: str) -> Any:
-    """Mean negative log likelihood of the responses after one of their contexts."""
-    labels = batch[f"{side}input_ids"].masked_fill(batch[f"{side}response_mask"] == 0, -100)
-    given = {name: batch[f"{side}{name}"] for name in ("input_ids", "attention_mask")}
-    return model(**given, labels=labels).loss
-
-
-def weights(trainer: Any) -> dict[str, Any]:
-    return {name: value.detach().clone() for name, value in trainer.model.named_parameters()}
-
-
-def logged(trainer: Any, name: str) -> list[float]:
-    return [entry[name] for entry in trainer.state.log_history if name in entry]
 
 
 def test_without_channels_it_is_grpo_bit_by_bit(
@@ -281,19 +187,24 @@ def test_a_channel_alone_lowers_its_loss_on_rows_it_never_saw(
     tiny: Path, tokenizer: Any, tmp_path: Path, name: str, settings: dict[str, Any]
 ) -> None:
     pad_id, alone = tokenizer.pad_token_id, {"sdpo": (1.0, 0.0), "replay": (0.0, 1.0)}[name]
-    hints = encode_hint_rows(hint_rows(8), tokenizer, LENGTH).examples
-    pairs = encode_pair_rows(pair_rows(8), tokenizer, LENGTH).examples
+    hints = encode_hint_rows(hint_rows(14), tokenizer, LENGTH).examples
+    pairs = encode_pair_rows(pair_rows(14), tokenizer, LENGTH).examples
     reference = ReferenceLogProbs(model_of(tiny).eval(), "tiny", pad_id)
-    held_out = collate_hints(hints[6:], pad_id) | collate_pairs(pairs[6:], pad_id) | reference.of(pairs[6:])
+    parts = [slice(0, 6), slice(6, 12), slice(12, 14)]  # two batches, and rows that are in neither
 
-    def loss(model: Any) -> float:
-        with torch.no_grad():
-            return compose_loss(model.eval(), held_out, *alone, **settings)[0].item()
+    def losses(model: Any) -> list[float]:
+        found = []
+        for part in parts:
+            given = collate_hints(hints[part], pad_id) | collate_pairs(pairs[part], pad_id)
+            with torch.no_grad():
+                total, _ = compose_loss(model.eval(), given | reference.of(pairs[part]), *alone, **settings)
+            found.append(total.item())
+        return found
 
-    before = loss(model_of(tiny))
+    before = losses(model_of(tiny))
     channels = Channels(
-        hints=hints[:6],
-        pairs=pairs[:6],
+        hints=hints[:12],
+        pairs=pairs[:12],
         alpha_sdpo=alone[0],
         beta_replay=alone[1],
         batch_size=6,
@@ -302,7 +213,8 @@ def test_a_channel_alone_lowers_its_loss_on_rows_it_never_saw(
     )
     trainer = trainer_of(tiny, tmp_path, channels, max_steps=20, learning_rate=1e-3)
     trainer.train()
-    assert loss(trainer.model) < 0.8 * before
+    for after, first in zip(losses(trainer.model), before, strict=True):
+        assert after < 0.8 * first
 
 
 def test_rows_that_do_not_fit_are_left_out_and_counted(tokenizer: Any) -> None:
@@ -424,7 +336,7 @@ def test_two_processes_learn_what_one_does(tiny: Path, tmp_path: Path, processes
         command += ["--master-addr=127.0.0.1", f"--master-port={port}"]
         script = Path(__file__).parent.parent / "support" / "composer_process.py"
         command += [str(script), str(tiny), str(tmp_path / str(count))]
-        subprocess.run(command, check=True, timeout=240)
+        subprocess.run(command, check=True, timeout=600)
     one, two = (torch.load(tmp_path / str(count) / "weights.pt") for count in (1, processes))
     start = dict(model_of(tiny).named_parameters())
     assert any((one[name] - start[name]).abs().max() > 1e-3 for name in one)

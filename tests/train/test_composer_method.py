@@ -28,6 +28,7 @@ WRITERS = (
 )
 LORA = {"r": 4, "alpha": 8}
 REWARD_HERE = f"{__name__}:length"
+SHAPED = {"tasks": "t", "composition": "advantage"}
 WRITTEN = {"tasks": "t", "hint_writer": "m", "hint_max_usd": 1}
 
 
@@ -164,6 +165,22 @@ def test_a_channel_that_is_off_says_so_and_wants_no_input(job: Any, tmp_path: Pa
 
 
 @pytest.mark.slow
+def test_shaped_advantages_and_a_correction_from_settings_to_results(job: Any, tmp_path: Path) -> None:
+    rows = [{**row, **({"hint": "Say: I test."} if n % 2 else {})} for n, row in enumerate(prompt_rows(6))]
+    write_rows(tmp_path / PLACE, rows)
+    composer = {"composition": "advantage", "alpha_sdpo": 0.25, "beta_replay": 0.0, "hints": None}
+    made = run_training(job(**composer, importance="token_truncate"), lambda said: None)
+    report = json.loads((made.path / REPORT).read_text())
+    assert report["settings"]["composer"]["composition"] == "advantage"
+    counts = {name: (each["weight"], each["examples"]) for name, each in report["channels"].items()}
+    assert counts == {"grpo": (0.75, 6), "sdpo": (0.25, 3), "replay": (0.0, 0)}
+    assert report["channels"]["sdpo"]["off"] is None
+    assert 0 < sum(each["advantage/hinted"] for each in report["losses"]) / 3 < 1
+    assert all(each["loss/total"] == each["loss/grpo"] for each in report["losses"])
+    assert all(each["importance/mean"] == pytest.approx(1, abs=1e-3) for each in report["losses"])
+
+
+@pytest.mark.slow
 def test_a_training_that_was_cut_off_ends_as_one_that_was_not(job: Any, tmp_path: Path) -> None:
     import signal
 
@@ -197,6 +214,10 @@ def test_a_training_that_was_cut_off_ends_as_one_that_was_not(job: Any, tmp_path
     [
         ({"reward": "lengths:none"}, r"composer\.reward = 'lengths:none' cannot be imported"),
         ({"hints": None}, r"composer\.alpha_sdpo is 0\.5 and there are no hint rows"),
+        (
+            {"hints": None, "composition": "advantage"},
+            'composition = "advantage" and no row of .* has a hint',
+        ),
     ],
 )
 def test_a_missing_input_is_one_line_before_the_first_step(
@@ -303,8 +324,32 @@ def test_vocabularies_that_differ_are_an_error(tiny: Path) -> None:
     ("changes", "message"),
     [
         ({"composer": None}, r'method = "composer" without \[training\.composer\]'),
-        ({"composer": {}}, "neither of tasks and prompts given; expected one of them"),
-        ({"composer": {"prompts": "p", "tasks": "t"}}, "both of tasks and prompts given"),
+        ({"composer": {}}, "none of tasks, prompts and states given; expected one of them"),
+        (
+            {"composer": {"prompts": "p", "tasks": "t"}},
+            "tasks and prompts of tasks, prompts and states given",
+        ),
+        (
+            {"composer": {"tasks": "t", "composition": "sum"}},
+            "Input should be 'additive', 'mix' or 'advantage'",
+        ),
+        (
+            {"composer": {"tasks": "t", "composition": "mix", "alpha_sdpo": 1.5}},
+            "alpha_sdpo is 1.5 with compos",
+        ),
+        (
+            {"composer": SHAPED},
+            "with tasks wants hint_level: a text of the tasks other than level = .detailed",
+        ),
+        ({"composer": SHAPED | {"hint_level": "detailed"}}, "with tasks wants hint_level"),
+        (
+            {"composer": SHAPED | {"hints": "h"}},
+            "hints is given and composition = .advantage. hints what the",
+        ),
+        ({"composer": SHAPED | {"sdpo_wrapper": "taid", "hint_level": "terse"}}, "sdpo_wrapper is a loss"),
+        ({"composer": {"tasks": "t", "hint_level": "terse"}}, 'hint_level is of composition = "advantage"'),
+        ({"composer": {"tasks": "t", "importance": "cap"}}, "Input should be 'off', 'token_truncate'"),
+        ({"composer": {"tasks": "t", "importance_cap": 0}}, "Input should be greater than 0"),
         ({"composer": {"prompts": "p"}}, "prompts without reward"),
         ({"composer": {"tasks": "t", "hints": "h", "alpha_sdpo": 0}}, "hints are given and alpha_sdpo is 0"),
         ({"composer": {"tasks": "t", "hint_writer": "m"}}, "hint_writer without hint_max_usd; expected both"),

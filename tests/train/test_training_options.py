@@ -151,6 +151,9 @@ def test_what_the_files_of_composer_hold_is_part_of_what_a_training_is(tmp_path:
         return TrainingSettings.model_validate(given).fingerprint()
 
     asked = {"prompts": prompts, "reward": "a:b"}
+    assert print_of(**asked) == print_of(**asked, composition="additive", importance="off", importance_cap=3)
+    assert print_of(**asked) != print_of(**asked, composition="mix")
+    assert print_of(**asked) != print_of(**asked, importance="token_mask")
     prompts.write_text("one")
     seen = [print_of(**asked)]
     assert print_of(**asked) == seen[0]

@@ -2,6 +2,7 @@
 
 # pyright: reportMissingImports=false
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,14 +14,16 @@ from typing import Any
 import torch
 from datasets import Dataset
 from transformers import AutoModelForCausalLM
+from trl.chat_template_utils import add_response_schema
 from trl.trainer.grpo_config import GRPOConfig
 
 from tracemill.records.errors import TracemillError, TrainingError
-from tracemill.train.composer.composer_trainer import Channels, ComposerReplicationTrainer
+from tracemill.train.composer.composer_trainer import HINT, Channels, ComposerReplicationTrainer
 from tracemill.train.composer.encode_rows import EncodedRows, encode_hint_rows, encode_pair_rows
 from tracemill.train.composer.reference import ReferenceLogProbs
-from tracemill.train.composer.row_files import read_hint_rows, read_prompt_rows
+from tracemill.train.composer.row_files import read_hint_rows, read_prompt_rows, read_state_rows
 from tracemill.train.composer_settings import ComposerSettings
+from tracemill.train.consensus.consensus_rewards import STATE, ConsensusReward
 from tracemill.train.hints.writers import count_writers
 from tracemill.train.prm.prm_reward import PrmReward
 from tracemill.train.training_settings import TrainingSettings
@@ -70,6 +73,8 @@ def composer_trainer(
         if settings.lora is None:
             reference.settle(channels["pairs"], arguments.device)
     task = _task_arguments(composer)
+    if composer.states is not None:
+        _add_call_parser(tokenizer, settings.model)
     try:
         trainer = ComposerReplicationTrainer(
             model=settings.model,
@@ -95,7 +100,7 @@ def composer_trainer(
         if isinstance(reward, PrmReward):
             reward.tools = trainer.tools or None
     check_vocabulary(tokenizer, trainer.model, settings.model)
-    trainer.channel_counts = _counts(composer, encoded, len(task["train_dataset"]))
+    trainer.channel_counts = _counts(composer, encoded, task["train_dataset"])
     trainer.channel_counts["sdpo"] |= count_writers(
         hint_rows, {each.name for each in encoded["sdpo"].examples}
     )
@@ -120,7 +125,7 @@ def check_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
 
 
 def _hint_rows(composer: ComposerSettings) -> list[dict[str, Any]]:
-    if not composer.alpha_sdpo:
+    if not composer.wants_hint_rows:
         return []
     if composer.hints is None:
         raise TrainingError(
@@ -134,7 +139,7 @@ def _hint_rows(composer: ComposerSettings) -> list[dict[str, Any]]:
 def _hint_examples(
     composer: ComposerSettings, rows: Sequence[dict[str, Any]], tokenizer: Any, max_length: int
 ) -> EncodedRows:
-    if not composer.alpha_sdpo:
+    if not composer.wants_hint_rows:
         return EncodedRows()
     encoded = encode_hint_rows(rows, tokenizer, max_length)
     return _some(encoded, "alpha_sdpo", composer.alpha_sdpo, "hint row")
@@ -180,6 +185,9 @@ def _channels(
         "taid_start": composer.taid_t,
         "seed": settings.seed,
         "idle_steps": composer.idle_steps,
+        "composition": composer.composition,
+        "importance": composer.importance,
+        "importance_cap": composer.importance_cap,
         "settings": {
             "dpo_variant": composer.dpo_variant,
             "sdpo_wrapper": composer.sdpo_wrapper,
@@ -235,8 +243,12 @@ def _task_arguments(composer: ComposerSettings) -> dict[str, Any]:
     rewards: list[Any] = [_reward(composer.reward)] if composer.reward is not None else []
     if composer.prm is not None:
         rewards.append(PrmReward(composer.prm))
+    if composer.states is not None and composer.consensus is not None:
+        rewards.insert(0, ConsensusReward(composer.consensus, composer.teacher_weights))
+        rows = _hinted_prompts(composer, read_state_rows(composer.states, composer.consensus))
+        return {"train_dataset": state_dataset(rows), "reward_funcs": rewards}
     if composer.prompts is not None:
-        rows = read_prompt_rows(composer.prompts)
+        rows = _hinted_prompts(composer, read_prompt_rows(composer.prompts))
         return {"train_dataset": Dataset.from_list(rows), "reward_funcs": rewards}
     try:
         tasks = resolve_name(_READ_TASKS)(composer.tasks)
@@ -249,15 +261,60 @@ def _task_arguments(composer: ComposerSettings) -> dict[str, Any]:
         environment()  # refuses a sandbox that is not installed
     except TracemillError as error:
         raise TrainingError(str(error)) from error
-    if lacking := [task.name for task in tasks if composer.level not in task.texts]:
-        levels = ", ".join(sorted(tasks[0].texts))
-        raise TrainingError(f"task {lacking[0]} has no text of level {composer.level!r}", f"one of {levels}")
-    rows = [{"prompt": [{"role": "user", "content": ""}], "task": task.name} for task in tasks]
+    for level in (composer.level, composer.hint_level or composer.level):
+        if lacking := [task.name for task in tasks if level not in task.texts]:
+            levels = ", ".join(sorted(tasks[0].texts))
+            raise TrainingError(f"task {lacking[0]} has no text of level {level!r}", f"one of {levels}")
+    rows: list[dict[str, Any]] = [
+        {"prompt": [{"role": "user", "content": ""}], "task": task.name} for task in tasks
+    ]
+    if composer.hint_level is not None:
+        rows = [{**row, HINT: task.texts[composer.hint_level]} for row, task in zip(rows, tasks, strict=True)]
     return {
         "train_dataset": Dataset.from_list(rows),
         "reward_funcs": rewards or None,
         "environment_factory": environment,
     }
+
+
+def state_dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
+    """Return rows of states as what GRPO plays: each is JSON, since a table would mix arguments of calls."""
+    played = [{"prompt": [{"role": "user", "content": ""}], STATE: json.dumps(row)} for row in rows]
+    hinted = any(HINT in row for row in rows)
+    return Dataset.from_list(
+        [{**play, HINT: row.get(HINT) or ""} for play, row in zip(played, rows, strict=True)]
+        if hinted
+        else played
+    )
+
+
+def _add_call_parser(tokenizer: Any, name: str) -> None:
+    """Have the tokenizer read calls in what the model writes, as TRL has it do for tools of its own."""
+    if getattr(tokenizer, "response_template", None) is None:
+        try:
+            add_response_schema(tokenizer)
+        except ValueError as error:
+            raise TrainingError(
+                f"the calls of {name} cannot be read: TRL does not know its chat template",
+                "a model whose chat template it knows, or whose tokenizer has a response_template",
+            ) from error
+
+
+def _hinted_prompts(composer: ComposerSettings, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of prompts, all with the column `hint` where the advantages want it."""
+    if composer.composition != "advantage" or not composer.alpha_sdpo:
+        return rows
+    path = composer.prompts or composer.states
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row.get(HINT) or "", str):
+            raise TrainingError(f"the hint in line {number} of {path} is no text", "a string")
+    if not any(row.get(HINT) for row in rows):
+        raise TrainingError(
+            f'composition = "advantage" and no row of {path} has a hint',
+            "a text as the column hint of at least one row",
+            "give some, or set alpha_sdpo = 0",
+        )
+    return [{**row, HINT: row.get(HINT) or ""} for row in rows]
 
 
 def _reward(name: str) -> Any:
@@ -274,15 +331,25 @@ def _reward(name: str) -> Any:
 
 
 def _counts(
-    composer: ComposerSettings, encoded: Mapping[str, EncodedRows], prompts: int
+    composer: ComposerSettings, encoded: Mapping[str, EncodedRows], rows: Dataset
 ) -> dict[str, dict[str, Any]]:
     """Return for each channel its weight, its examples, those left out, and why it is off."""
-    off, weights = composer.channels_off(), {"sdpo": composer.alpha_sdpo, "replay": composer.beta_replay}
-    counts: dict[str, dict[str, Any]] = {
-        "grpo": {"weight": 1.0, "examples": prompts, "dropped": {}, "off": None}
+    off, alpha = composer.channels_off(), composer.alpha_sdpo
+    examples = {name: len(each.examples) for name, each in encoded.items()}
+    if composer.composition == "advantage" and alpha:
+        examples["sdpo"] = sum(map(bool, rows[HINT]))
+    weights = {
+        "grpo": 1.0 if composer.composition == "additive" else 1 - alpha,
+        "sdpo": alpha,
+        "replay": composer.beta_replay,
     }
+    counts: dict[str, dict[str, Any]] = {}
     for name, weight in weights.items():
-        rows = encoded[name]
-        counts[name] = {"weight": weight, "examples": len(rows.examples), "dropped": dict(rows.dropped)}
-        counts[name]["off"] = off.get(name)
+        dropped = dict(encoded[name].dropped) if name in encoded else {}
+        counts[name] = {
+            "weight": weight,
+            "examples": examples.get(name, len(rows)),
+            "dropped": dropped,
+            "off": off.get(name),
+        }
     return counts

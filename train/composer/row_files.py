@@ -1,4 +1,4 @@
-"""Read the JSON Lines files of `composer`: prompts with what a reward needs, and hint rows."""
+"""Read the JSON Lines files of `composer`: prompts with what a reward needs, states, hint rows."""
 
 import json
 from collections.abc import Iterable
@@ -7,19 +7,48 @@ from typing import Any
 
 from tracemill.records.errors import TrainingError
 from tracemill.train.composer_settings import HINT_COLUMNS
+from tracemill.train.consensus.state_rows import STATE_COLUMNS, TaughtState
 
 
 def read_prompt_rows(path: Path) -> list[dict[str, Any]]:
     """Return the rows of a file of prompts. Raises TrainingError for one without a conversation."""
     rows = _read(path, ("prompt",))
     for number, row in enumerate(rows, 1):
-        messages = row["prompt"]
-        if not (isinstance(messages, list) and messages and all(map(_is_message, messages))):
-            raise TrainingError(
-                f"line {number} of {path} has no conversation as its prompt",
-                "a list of messages with role and content",
-            )
+        _check_prompt(row, number, path)
     return rows
+
+
+def read_state_rows(path: Path, consensus: str) -> list[dict[str, Any]]:
+    """Return the rows of a file of states, as `build_consensus_rows` makes them.
+
+    Raises TrainingError for one that cannot be read, and if none has what this shape of `consensus` takes.
+    """
+    rows = _read(path, STATE_COLUMNS)
+    for number, row in enumerate(rows, 1):
+        _check_prompt(row, number, path)
+        try:
+            TaughtState.of_row(row)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise TrainingError(
+                f"line {number} of {path} is no state ({type(error).__name__}: {error})",
+                "a row of build_consensus_rows",
+            ) from error
+    column = "scored" if consensus == "score_regression" else "answers"
+    if not any(row.get(column) for row in rows):
+        raise TrainingError(
+            f"no row of {path} has {column}, which consensus = {consensus!r} rewards by",
+            f"{column} in at least one row, as build_consensus_rows makes them",
+        )
+    return rows
+
+
+def _check_prompt(row: dict[str, Any], number: int, path: Path) -> None:
+    messages = row["prompt"]
+    if not (isinstance(messages, list) and messages and all(map(_is_message, messages))):
+        raise TrainingError(
+            f"line {number} of {path} has no conversation as its prompt",
+            "a list of messages with role and content",
+        )
 
 
 def read_hint_rows(path: Path) -> list[dict[str, Any]]:

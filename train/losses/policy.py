@@ -15,6 +15,7 @@ from tracemill.train.losses.tensor_checks import (
 )
 
 LossType = Literal["grpo", "bnpo", "dr_grpo", "dapo", "cispo"]
+ImportanceMode = Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"]
 
 
 def grpo_loss(
@@ -138,6 +139,71 @@ def dppo_loss(
     if loss_weights is not None:
         losses = losses * _kept(loss_weights.detach(), keep)
     return torch.where(keep, losses, 0).sum()
+
+
+def shape_advantages(
+    advantages: Tensor,
+    hinted_log_probs: Tensor,
+    log_probs: Tensor,
+    mask: Tensor | None = None,
+    *,
+    grpo_share: float,
+) -> Tensor:
+    """Return the advantage of each sampled token, `[B, T]`: part of GRPO's, part of what a hint says of it.
+
+        grpo_share A + (1 - grpo_share) (hinted_log_probs - log_probs)
+
+    advantages: `[B]` or `[B, T]`. hinted_log_probs, log_probs: `[B, T]`, log probability of each sampled
+    token by the same model after a context with a hint, and after the context it was sampled in, in nats.
+    mask: `[B, T]`, 0 for a token that does not count, whose advantage is 0. grpo_share: the lambda of the
+    paper, 0 to 1. The second part is the advantage whose policy gradient is that of -KL(student || hinted).
+
+    Source: SDPO (https://arxiv.org/abs/2601.20802).
+    """
+    check_same_shape({"log_probs": log_probs, "hinted_log_probs": hinted_log_probs})
+    if log_probs.ndim != 2:
+        raise ValueError(f"log_probs has shape {list(log_probs.shape)}; it must be [B, T].")
+    if not 0 <= grpo_share <= 1:
+        raise ValueError(f"grpo_share is {grpo_share}; it must be between 0 and 1.")
+    keep = as_keep_or_all(mask, log_probs)
+    told = _kept(hinted_log_probs.detach(), keep) - _kept(log_probs.detach(), keep)
+    return grpo_share * _by_token(advantages, keep) + (1 - grpo_share) * told
+
+
+def importance_weights(
+    log_probs: Tensor,
+    sampling_log_probs: Tensor,
+    mask: Tensor | None = None,
+    *,
+    mode: ImportanceMode = "token_truncate",
+    cap: float = 3.0,
+) -> Tensor:
+    """Return the constant that corrects the loss of each token for who sampled it, `[B, T]`.
+
+    With r = exp(log_probs - sampling_log_probs) of a token, or of the sums over a row's kept tokens:
+
+        "token_truncate", "sequence_truncate"   min(r, cap)
+        "token_mask", "sequence_mask"           r, and 0 where r > cap
+
+    log_probs, sampling_log_probs: `[B, T]`, log probability of each sampled token by the model that learns,
+    and by what sampled it, in nats; where the second is NaN the token has r = 1. mask: `[B, T]`, 0 for a
+    token that does not count, whose weight is 1.
+
+    Source: truncated importance sampling as in TRL 1.16, `vllm_importance_sampling_mode`.
+    """
+    check_same_shape({"log_probs": log_probs, "sampling_log_probs": sampling_log_probs})
+    if log_probs.ndim != 2:
+        raise ValueError(f"log_probs has shape {list(log_probs.shape)}; it must be [B, T].")
+    check_choice("mode", mode, get_args(ImportanceMode))
+    if not cap > 0:
+        raise ValueError(f"cap is {cap}; it must be above 0.")
+    keep = as_keep_or_all(mask, log_probs) & ~sampling_log_probs.isnan()
+    log_ratio = _kept(log_probs.detach(), keep) - _kept(sampling_log_probs.detach(), keep)
+    if mode.startswith("sequence"):
+        log_ratio = log_ratio.sum(-1, keepdim=True).expand(keep.shape)
+    ratio = log_ratio.exp()
+    weights = ratio.clamp(max=cap) if mode.endswith("truncate") else ratio.where(ratio <= cap, 0)
+    return weights.where(as_keep_or_all(mask, log_probs), 1)
 
 
 def overlong_penalty(lengths: Tensor, max_length: int, cache_length: int) -> Tensor:

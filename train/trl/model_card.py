@@ -3,13 +3,11 @@
 import json
 from typing import Any
 
+from tracemill.train.composer_settings import FILES
 from tracemill.train.hints.writers import writer_lines
 
 _ENVIRONMENT = ("model", "output", "launcher", "launch", "environment", "hub", "chat_template", "accelerate")
 """Settings that name places and machines: the card may be published."""
-
-_FILES = ("tasks", "prompts", "hints", "prm")
-"""Settings of `composer` that are paths."""
 
 
 def model_card(report: dict[str, Any], base_model: str) -> str:
@@ -42,7 +40,7 @@ def model_card(report: dict[str, Any], base_model: str) -> str:
     facts += [(f"channel {name}", _channel(each)) for name, each in report.get("channels", {}).items()]
     used = {key: settings[key] for key in sorted(settings) if key not in _ENVIRONMENT}
     if composer := used.get("composer"):
-        used["composer"] = {key: value for key, value in composer.items() if key not in _FILES}
+        used["composer"] = {key: value for key, value in composer.items() if key not in FILES}
     return "\n".join(
         [
             *head,
