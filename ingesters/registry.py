@@ -28,6 +28,7 @@ FORMATS: Registry[Format] = Registry(
         "gemini_cli": "tracemill.ingesters.gemini_cli.format:FORMAT",
         "pi": "tracemill.ingesters.pi.format:FORMAT",
         "cline": "tracemill.ingesters.cline.format:FORMAT",
+        "cursor": "tracemill.ingesters.cursor.format:FORMAT",
         "opencode": "tracemill.ingesters.opencode.format:FORMAT",
         "inspect_ai": "tracemill.ingesters.inspect_ai.format:FORMAT",
         "atif": "tracemill.ingesters.atif.format:FORMAT",

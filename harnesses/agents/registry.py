@@ -10,6 +10,7 @@ from tracemill.harnesses.agents.claude_code import OLD as CLAUDE_CODE_OLD
 from tracemill.harnesses.agents.cline import CLINE
 from tracemill.harnesses.agents.codex import CODEX
 from tracemill.harnesses.agents.common_tools import common_tool_rule, widen_common_rule
+from tracemill.harnesses.agents.cursor import CURSOR
 from tracemill.harnesses.agents.gemini_cli import GEMINI_CLI
 from tracemill.harnesses.agents.mini_swe_agent import MINI_SWE_AGENT
 from tracemill.harnesses.agents.opencode import OPENCODE
@@ -39,6 +40,7 @@ HARNESSES = (
     CLINE,
     OPENCODE,
     TERMINUS_2,
+    CURSOR,
 )
 GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})
 """Replaces a harness that the table does not know; its tools are inferred."""
