@@ -27,6 +27,7 @@ FORMATS: Registry[Format] = Registry(
         "codex": "tracemill.ingesters.codex.format:FORMAT",
         "gemini_cli": "tracemill.ingesters.gemini_cli.format:FORMAT",
         "pi": "tracemill.ingesters.pi.format:FORMAT",
+        "sts": "tracemill.ingesters.sts.format:FORMAT",
         "cline": "tracemill.ingesters.cline.format:FORMAT",
         "cursor": "tracemill.ingesters.cursor.format:FORMAT",
         "opencode": "tracemill.ingesters.opencode.format:FORMAT",

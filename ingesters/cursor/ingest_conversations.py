@@ -9,6 +9,7 @@ from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.ingesters.common.report_counts import count_traces_in_report, read_rows_counting_faults
 from tracemill.ingesters.common.run_identity import run_identity_digest
+from tracemill.ingesters.common.times import iso_time
 from tracemill.ingesters.cursor.contexts import ConversationContext
 from tracemill.ingesters.cursor.conversations import (
     Conversation,
@@ -17,7 +18,6 @@ from tracemill.ingesters.cursor.conversations import (
     read_workspace_folder,
 )
 from tracemill.ingesters.cursor.markdown import Export, read_exports
-from tracemill.ingesters.cursor.messages import iso_time
 from tracemill.ingesters.reading.sqlite_files import open_database
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport

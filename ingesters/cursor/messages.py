@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_argument_text
+from tracemill.ingesters.common.times import iso_time, milliseconds
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.trace import Usage
 
@@ -150,21 +150,11 @@ def usage_of(message: Record) -> Usage | None:
 
 
 def time_of(message: Record) -> str | None:
-    """Return when a message was made, as ISO 8601."""
+    """Return when a message was made, as ISO 8601; a time on the clock of a window is none."""
     created = message.get("createdAt")
     if isinstance(created, str) and created:
         return created
     timing = as_mapping(message.get("timingInfo"))
     stamps = (created, *(timing.get(key) for key in ("clientRpcSendTime", "clientStartTime")))
-    return next((time for stamp in stamps if (time := iso_time(stamp))), None)
-
-
-def iso_time(value: Any) -> str | None:
-    """Return milliseconds since 1970 as ISO 8601; None for anything else and for early times."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < _YEAR_2000:
-        return None
-    try:
-        time = datetime.fromtimestamp(value / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    since = (stamp for stamp in stamps if (milliseconds(stamp) or 0) > _YEAR_2000)
+    return next((time for stamp in since if (time := iso_time(stamp))), None)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
+from tracemill.ingesters.common.times import iso_time
 from tracemill.ingesters.opencode.messages import (
     ROLES,
     UNREADABLE_CALL,
@@ -19,7 +20,6 @@ from tracemill.ingesters.opencode.messages import (
     answer_message,
     blocks_of,
     cleared_at,
-    iso_time,
     parse_usage,
     result_messages,
     system_text,

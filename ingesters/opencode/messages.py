@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_argument_text
+from tracemill.ingesters.common.times import milliseconds
 from tracemill.ingesters.reading.result_text import error_kind_of, image_url_placeholder
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.trace import Usage
@@ -276,21 +276,6 @@ def parse_usage(finish: Part) -> Usage:
     cost = finish.get("cost")
     paid = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
     return Usage(prompt, output, read, paid)
-
-
-def milliseconds(value: Any) -> float | None:
-    """Return a time in milliseconds, None for anything else."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def iso_time(value: Any) -> str | None:
-    """Return a time in milliseconds as ISO 8601, None for anything else."""
-    stamp = milliseconds(value)
-    try:
-        time = datetime.fromtimestamp(stamp / 1000, UTC) if stamp is not None else None
-    except (ValueError, OverflowError, OSError):
-        return None
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z") if time else None
 
 
 def _count(value: Any) -> int | None:

@@ -101,6 +101,32 @@ def test_exported_trajectories_keep_rules_and_states(folder: Path) -> None:
         assert names == [tool.name for tool in context.tools]
 
 
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: "-".join(folder.parts[-2:]))
+def test_our_own_reader_reads_exported_session_traces_as_the_same_states(
+    folder: Path, tmp_path: Path
+) -> None:
+    steps = 0
+    for number, (trace, context) in enumerate(recorded(folder)):
+        path = tmp_path / f"{number}.jsonl"
+        lines = lines_of_context(trace, context)
+        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        (source,) = discover([path])
+        assert source.dialect == "sts"
+        (read,), report = ingest_source(source)
+        (again,) = read.contexts
+        assert [told(m) for m in again.messages] == [told(m) for m in context.messages], trace.trace_id
+        assert [m.error_kind for m in again.messages] == [m.error_kind for m in context.messages]
+        assert [step.cut for step in again.steps] == [step.cut for step in context.steps]
+        assert [step.model for step in again.steps] == [step.model for step in context.steps]
+        before = [state.fidelity for state in trace.states() if state.context is context]
+        assert [state.fidelity for state in read.states()] == before
+        assert (again.tools, again.start) == (context.tools, context.start)
+        assert (read.harness, read.harness_version) == (trace.harness, trace.harness_version)
+        assert (dict(report.unknown), report.error) == ({}, None)
+        steps += len(again.steps)
+    assert steps >= (30 if GOLDEN in folder.parents else 12)
+
+
 def sent(messages: Iterable[Message]) -> list[Any]:
     """What was sent, with the results of one answer as a set: ATIF puts them in the order of their calls."""
     told_of = [
@@ -209,8 +235,12 @@ def test_a_session_trace_is_a_header_and_a_line_for_each_message() -> None:
         "type": "session",
         "harness": "claude_code",
         "id": "made-1.2",
+        "harness_version": "2.1.9",
         "trace_id": "made-1",
         "context_start": "compaction",
+        "fidelity": {"system": "recorded", "tools": "absent", "context": "approximate"},
+        "copied": [2],
+        "results": [[4, False], [6, True, "tool_error"]],
         "licence": "mit",
     }
     assert {line["type"] for line in lines} == {"message"}
