@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record, RowReader
+from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -40,19 +41,29 @@ def _kinds(record: Record) -> Iterator[KindSeen]:
 
 
 def _beside(path: Path) -> Iterator[str]:
-    """Yield the reward of the trial, which its verifier writes."""
+    """Yield the reward of the trial, which its verifier writes, and what continues the trajectory."""
+    from tracemill.ingesters.atif.continuations import continuation_paths
+
     yield str(path.parent.parent / "verifier" / "reward.txt")
+    yield from map(str, continuation_paths(path))
+
+
+def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
+    from tracemill.ingesters.atif.continuations import without_continuations
+
+    return without_continuations(sources)
 
 
 FORMAT = Format(
     name="atif",
-    version=1,
+    version=2,
     dialects=("atif",),
     detect=_detect,
     detect_head=_detect_head,
     read=_read,
     row_reader=_row_reader,
     beside=_beside,
+    without_claimed=_without_claimed,
     kinds=_kinds,
     facts=FormatFacts(
         of="ATIF trajectories 1.0 to 1.8 of Harbor, Terminal-Bench and converters",

@@ -14,7 +14,7 @@ from atif_states import arguments_of, faults_of, messages_and_cuts
 from tracemill.cli.main import app
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.export.atif import trajectory_of_context
-from tracemill.flows.export.chat_rows import row_of_context
+from tracemill.flows.export.chat_rows import context_name, row_of_context
 from tracemill.flows.export.export_run import NO_STEP, contexts_of, export_traces
 from tracemill.flows.export.session_traces import lines_of_context
 from tracemill.ingesters.atif.ingest_trajectory import traces_of_trajectory
@@ -137,6 +137,11 @@ def sent(messages: Iterable[Message]) -> list[Any]:
     return [sorted(run, key=str) if results else list(run) for results, run in runs]
 
 
+def calls_of(message: Message) -> list[Any]:
+    """The calls of an answer, their arguments to the letter but for the space that JSON leaves free."""
+    return [(call.name, call.parsed() or call.arguments) for call in message.tool_calls]
+
+
 def answers_its_calls(messages: Iterable[Message]) -> bool:
     """Whether every result answers a call of the answer before it, and no call has two."""
     open_calls: set[str] = set()
@@ -159,9 +164,33 @@ def test_our_own_reader_reads_exported_trajectories_as_the_same_states(folder: P
         value = through_json(trajectory_of_context(trace, context, None))
         (again,) = traces_of_trajectory(value, None, "x", IngestReport(""))[0].contexts
         assert sent(again.messages) == sent(context.messages), trace.trace_id
+        assert [calls_of(m) for m in again.messages] == [calls_of(m) for m in context.messages]
+        assert again.start == context.start
+        assert again.fidelity.context == context.fidelity.context
         assert [step.cut for step in again.steps] == [step.cut for step in context.steps]
         read += 1
     assert read >= (8 if GOLDEN in folder.parents else 2)
+
+
+def test_an_exported_session_of_several_contexts_is_read_as_one_again(tmp_path: Path) -> None:
+    sessions = 0
+    for file in discover([GOLDEN / "claude_code"]):
+        for trace in ingest_source(file)[0]:
+            contexts = contexts_of(trace, Counter())
+            names = [f"{context_name(trace, context)}.json" for context in contexts]
+            for context, here, then in zip(contexts, names, [*names[1:], None], strict=True):
+                (tmp_path / here).write_text(json.dumps(trajectory_of_context(trace, context, then)))
+            if len(contexts) < 2:
+                continue
+            (read,), _ = ingest_source(discover([tmp_path / names[0]])[0])
+            assert [(c.start, len(c.steps)) for c in read.contexts] == [
+                (c.start, len(c.steps)) for c in contexts
+            ]
+            assert [state.student_action.text for state in read.states()] == [
+                state.student_action.text for state in trace.states()
+            ]
+            sessions += 1
+    assert sessions >= 3
 
 
 def made() -> tuple[Trace, Context]:
