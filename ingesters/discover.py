@@ -29,6 +29,7 @@ FETCHED = "fetched when it is read"
 NO_FORMAT = "of no known format"
 AGENT_FOLDERS = (
     ".claude/projects",
+    ".cline/data/sessions",
     ".cline/data/tasks",
     ".config/Code/User/globalStorage",
     ".config/Cursor/User/globalStorage",
