@@ -238,7 +238,7 @@ def cline(folder: Path, work: Work) -> None:
 
 def cline_session(folder: Path, work: Work) -> None:
     """Write a session of Cline 4."""
-    head = {"version": 1, "agent": "lead", "sessionId": work.name, "updated_at": work.turns[-1].time}
+    head = {"version": 1, "updated_at": work.turns[-1].time, "agent": "lead", "sessionId": work.name}
     write_json(folder / f"{work.name}.messages.json", head | {"messages": _blocks(work)})
 
 

@@ -25,6 +25,7 @@ ARCHIVE = "zip archive"
 DATABASE = "database"
 
 _MAX_OBJECTS = 50
+_SHORT = 24
 _MAX_LINE_BYTES = 1 << 28
 _ROW_KEYS = ("instance_id", "traj_id", "trajectory_id")
 _HEAD_BYTES = 1024
@@ -174,8 +175,19 @@ def detect_record_format(record: Record) -> str | None:
 def detect_list_format(values: Sequence[Any]) -> str | None:
     """Return the dialect of a JSON list by its first objects, None where no format recognises them."""
     items = [item for item in values[:_MAX_OBJECTS] if isinstance(item, Mapping)]
-    dialect = next((dialect for item in items if (dialect := detect_record_format(item))), None)
+    unlike: dict[tuple[Any, ...], Record] = {}
+    for item in items:
+        unlike.setdefault(_signature(item), item)
+    dialect = next((dialect for item in unlike.values() if (dialect := detect_record_format(item))), None)
     return dialect or _ask_formats(lambda form: form.detect_list(items))
+
+
+def _signature(item: Record) -> tuple[Any, ...]:
+    """Return what tells kinds of objects apart: their keys, short texts, types of other values."""
+    return tuple(
+        (key, value if isinstance(value, str) and len(value) <= _SHORT else type(value))
+        for key, value in item.items()
+    )
 
 
 def detect_table_format(schema: Any) -> str | None:

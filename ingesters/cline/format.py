@@ -1,5 +1,6 @@
 """Task histories of Cline and Roo Code as a format of the registry."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ _COMPANIONS = frozenset(
         *("ui_messages.json", "context_history.json", "task_metadata.json", "history_item.json"),
         *("settings.json", "_index.json"),
     )
+)
+
+_SESSION_HEAD = re.compile(
+    rb'\{\s*"version":\s*\d+,\s*"updated_at":\s*"[^"]*",\s*"agent":\s*"(?:lead|subagent|teammate)",\s*"sessionId":'
 )
 
 
@@ -43,6 +48,10 @@ def _texts(content: Any) -> list[str]:
     blocks = content if isinstance(content, list) else [{"text": content}]
     texts = (block.get("text") for block in blocks if isinstance(block, dict))
     return [text for text in texts if isinstance(text, str)]
+
+
+def _detect_head(head: bytes) -> str | None:
+    return "cline_session" if _SESSION_HEAD.match(head) else None
 
 
 def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
@@ -97,6 +106,7 @@ FORMAT = Format(
     dialects=("cline", "cline_session"),
     detect=_detect,
     detect_list=_detect_list,
+    detect_head=_detect_head,
     read=_read,
     beside=_beside,
     without_claimed=_without_claimed,

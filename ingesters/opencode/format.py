@@ -1,11 +1,14 @@
 """Exports of opencode sessions as a format of the registry."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from tracemill.ingesters.format import Format, FormatFacts, KindSeen, Record
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
+
+_HEAD = re.compile(rb'\{\s*"info":\s*\{\s*"id":\s*"ses_')
 
 
 def _detect(record: Record) -> str | None:
@@ -15,6 +18,10 @@ def _detect(record: Record) -> str | None:
         return None
     first = messages[0] if messages else {"info": None, "parts": None}
     return "opencode" if isinstance(first, dict) and {"info", "parts"} <= first.keys() else None
+
+
+def _detect_head(head: bytes) -> str | None:
+    return "opencode" if _HEAD.match(head) else None
 
 
 def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
@@ -34,6 +41,7 @@ FORMAT = Format(
     version=1,
     dialects=("opencode",),
     detect=_detect,
+    detect_head=_detect_head,
     read=_read,
     kinds=_kinds,
     facts=FormatFacts(

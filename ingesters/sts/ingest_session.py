@@ -134,17 +134,18 @@ class Session:
         header = self.header
         told = as_mapping(header.get("fidelity"))
         unasked = all(each.role != "user" for each in messages[: self.steps[0].cut])
-        own = str(told.get("context"))
-        context = own if own in ("complete", "approximate", "lost") else "lost" if unasked else "approximate"
+        own: Any = told.get("context")
+        known = own in ("complete", "approximate", "lost")
+        context: Any = own if known else "lost" if unasked else "approximate"
         lost_from = header.get("lost_from") if own == "lost" else self.lost_from
         since = header.get("approximate_from") if self.own else 0
         has_system = bool(messages) and messages[0].role == "system"
         fidelity = Fidelity(
             system="recorded" if told.get("system", "recorded") == "recorded" and has_system else "absent",
             tools="recorded" if told.get("tools") == "recorded" else "absent",
-            context="lost" if self.lost_from is not None else context,  # type: ignore[arg-type]
+            context="lost" if self.lost_from is not None else context,
         )
-        start = header.get("context_start")
+        start: Any = header.get("context_start")
         return Context(
             0,
             messages,
@@ -212,6 +213,7 @@ def _known_result(row: Any) -> tuple[int, tuple[bool | None, str | None]] | None
     """Return place, failure and its kind of an entry of `results`, None for any other value."""
     if not isinstance(row, list) or len(row) not in (2, 3):
         return None
-    place, failed, kind = (*row, None)[:3]
-    whole = isinstance(place, int) and isinstance(failed, bool | None)
-    return (place, (failed, kind if kind in _KINDS else None)) if whole else None
+    place, failed, kind = row[0], row[1], row[2] if len(row) > 2 else None
+    if not isinstance(place, int) or not isinstance(failed, bool | None):
+        return None
+    return place, (failed, kind if isinstance(kind, str) and kind in _KINDS else None)
