@@ -2,6 +2,7 @@
 
     python benchmarks/ingest.py [FOLDER] [--copies N] [--gb X] [--one-mb MB] [--runs N] [--jobs N]
     python benchmarks/ingest.py --formats [--mb MB] [--runs N]
+    python benchmarks/ingest.py --generated [--only NAME] [--mb MB] [--runs N]
 
 Every side is a whole process, start-up included, as it is from the second run on (Python's modules and the
 rules of redaction lie there compiled), measured by the system: CPU seconds of it and its children, wall
@@ -10,8 +11,10 @@ one, so that other load on the machine meets both alike; medians over the rounds
 FOLDER defaults to the Claude Code sessions below TRACEMILL_REAL_TRACES, and without
 that to the examples; its files are copied under new ids. `--gb` adds a folder of that size, `--one-mb` a
 single session of that size; `--formats` takes each format below TRACEMILL_REAL_TRACES by itself. Everything
-lies in a temporary folder and is removed again. `--jobs 1` keeps ingest to one process; without it
-there are as many as a user gets: more CPU seconds, fewer wall seconds.
+lies in a temporary folder and is removed again. `--generated` takes every format, with sessions that
+generated_sessions.py writes: of each a folder of MB (10 by default) and one four times as large; the speed
+is that of the difference, so that start-up is in neither side. `--jobs 1` keeps ingest to one process;
+without it there are as many as a user gets: more CPU seconds, fewer wall seconds.
 """
 
 import argparse
@@ -27,9 +30,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from generated_sessions import WRITERS, write_sessions
+
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "examples" / "sessions" / "claude_code"
 DEFAULT_MB = 100.0
+GENERATED_MB = 10.0
 FORMATS = (
     "claude_code",
     "openhands/eval_v0",
@@ -44,6 +50,17 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYT
 PARSE = """
 import pathlib, sys, orjson
 for path in pathlib.Path(sys.argv[1]).rglob("*.*"):
+    if path.suffix == ".vscdb":
+        import sqlite3
+        for (value,) in sqlite3.connect(path).execute("select value from cursorDiskKV"):
+            orjson.loads(value)
+        continue
+    if path.suffix == ".eval":
+        import zipfile
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                orjson.loads(archive.read(name))
+        continue
     if path.suffix not in (".jsonl", ".json", ".traj") or not path.is_file():
         continue
     with path.open("rb", buffering=1 << 20) as lines:
@@ -163,17 +180,21 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--jobs", type=int, help="processes of tracemill ingest; else as many as it takes")
     parser.add_argument("--formats", action="store_true", help="a line for each format instead")
-    parser.add_argument("--mb", type=float, default=DEFAULT_MB, help="size of each format's folder")
+    parser.add_argument("--generated", action="store_true", help="a line for each format, generated sessions")
+    parser.add_argument("--only", help="the only format to take of these")
+    parser.add_argument("--mb", type=float, help="size of each format's folder")
     given = parser.parse_args()
     real = os.environ.get("TRACEMILL_REAL_TRACES")
     folder = given.folder or (Path(real) / "claude_code" if real else EXAMPLES)
     with tempfile.TemporaryDirectory(prefix="tracemill-bench-") as scratch:
         bench = Bench(folder, Path(scratch), given.runs, given.jobs)
         bench.ingest(EXAMPLES)
-        if given.formats:
+        if given.generated:
+            by_generated_format(bench, given.only, given.mb or GENERATED_MB)
+        elif given.formats:
             if not real:
                 raise SystemExit("TRACEMILL_REAL_TRACES names no folder of sessions")
-            by_format(bench, Path(real), given.mb)
+            by_format(bench, Path(real), given.mb or DEFAULT_MB)
         else:
             measure(bench, given.copies, given.gb, given.one_mb)
 
@@ -193,6 +214,24 @@ def by_format(bench: Bench, real: Path, mb: float) -> None:
             cells += [f"{share(rounds, side, kind):.3f}" for kind in ("cpu_s", "wall_s")]
         shutil.rmtree(source)
         print(f"| `{name}` | {made['mb']:.0f} | {made['files']:.0f} | {' | '.join(cells)} |", flush=True)
+
+
+def by_generated_format(bench: Bench, only: str | None, mb: float) -> None:
+    """Print a line a format: MB/s by CPU seconds of each side without their start-up, and the share."""
+    print("| | MB | orjson MB/s | unredacted MB/s | of orjson |")
+    print("|---|---|---|---|---|")
+    for name in [only] if only else WRITERS:
+        sizes, costs = [], []
+        for times in (1, 4):
+            source = bench.scratch / f"{name}-{times}"
+            sizes.append(write_sessions(name, source, mb * times))
+            rounds = list(bench.rounds(source, redacted=False))
+            costs.append([median_cpu_s(rounds, side) for side in ("orjson", "unredacted")])
+            shutil.rmtree(source)
+        more = sizes[1] - sizes[0]
+        parsed, read = (max(1e-6, costs[1][side] - costs[0][side]) for side in (0, 1))
+        cells = f"{more:.0f} | {more / parsed:.0f} | {more / read:.0f} | {parsed / read:.3f}"
+        print(f"| `{name}` | {cells} |", flush=True)
 
 
 def median_cpu_s(rounds: list[dict[str, list[Cost]]], side: str) -> float:

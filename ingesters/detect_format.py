@@ -1,12 +1,13 @@
 """Detect the dialect of a file or folder by its content, never by its name.
 
-The formats of the registry are asked in order. Two kinds of files are recognised that are not sessions: zip
-archives of no format, which are not unpacked, and evaluation results (verdicts or patches by instance), which
-are read with the runs they lie beside.
+The formats of the registry are asked in order. Three kinds of files are recognised that are not sessions: zip
+archives of no format, which are not unpacked, databases of no format, and evaluation results (verdicts or
+patches by instance), which are read with the runs they lie beside.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,16 @@ import orjson
 from tracemill.ingesters.format import Format, Record
 from tracemill.ingesters.reading.decompress import Stream, open_bytes
 from tracemill.ingesters.reading.json_reading import raise_source_errors, read_json
+from tracemill.ingesters.reading.sqlite_files import MAGIC
 from tracemill.ingesters.registry import FORMATS
 from tracemill.records.errors import SourceError
 
 EVALUATION = "evaluation"
 ARCHIVE = "zip archive"
+DATABASE = "database"
 
 _MAX_OBJECTS = 50
+_SHORT = 24
 _MAX_LINE_BYTES = 1 << 28
 _ROW_KEYS = ("instance_id", "traj_id", "trajectory_id")
 _HEAD_BYTES = 1024
@@ -55,6 +59,10 @@ def detect_file(path: Path) -> str | None:
             return _detect_archive(path)
         if head.startswith(_PARQUET):
             return _detect_parquet(path)
+        if head.startswith(MAGIC):
+            return _detect_database(path)
+        if dialect := _ask_formats(lambda form: form.detect_text(head)):
+            return dialect
         with open_bytes(path) as stream:
             if dialect := _detect_lines(stream):
                 return dialect
@@ -139,6 +147,13 @@ def _detect_archive(path: Path) -> str:
     return _ask_formats(lambda form: form.detect_archive(names)) or ARCHIVE
 
 
+def _detect_database(path: Path) -> str:
+    """Return the dialect of a database; one that cannot be opened is of no format."""
+    with suppress(SourceError):
+        return _ask_formats(lambda form: form.detect_database(path)) or DATABASE
+    return DATABASE
+
+
 def _detect_parquet(path: Path) -> str | None:
     import pyarrow.parquet as pq
     from pyarrow.lib import ArrowInvalid
@@ -160,8 +175,19 @@ def detect_record_format(record: Record) -> str | None:
 def detect_list_format(values: Sequence[Any]) -> str | None:
     """Return the dialect of a JSON list by its first objects, None where no format recognises them."""
     items = [item for item in values[:_MAX_OBJECTS] if isinstance(item, Mapping)]
-    dialect = next((dialect for item in items if (dialect := detect_record_format(item))), None)
+    unlike: dict[tuple[Any, ...], Record] = {}
+    for item in items:
+        unlike.setdefault(_signature(item), item)
+    dialect = next((dialect for item in unlike.values() if (dialect := detect_record_format(item))), None)
     return dialect or _ask_formats(lambda form: form.detect_list(items))
+
+
+def _signature(item: Record) -> tuple[Any, ...]:
+    """Return what tells kinds of objects apart: their keys, short texts, types of other values."""
+    return tuple(
+        (key, value if isinstance(value, str) and len(value) <= _SHORT else type(value))
+        for key, value in item.items()
+    )
 
 
 def detect_table_format(schema: Any) -> str | None:

@@ -8,7 +8,14 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
-from tracemill.ingesters.detect_format import ARCHIVE, EVALUATION, detect_file, detect_folder, folder_signs
+from tracemill.ingesters.detect_format import (
+    ARCHIVE,
+    DATABASE,
+    EVALUATION,
+    detect_file,
+    detect_folder,
+    folder_signs,
+)
 from tracemill.ingesters.reading.decompress import SUFFIXES, open_bytes
 from tracemill.ingesters.reading.source_file import UNSEEN, SourceFile, SourceStamp
 from tracemill.ingesters.registry import FORMATS
@@ -22,8 +29,11 @@ FETCHED = "fetched when it is read"
 NO_FORMAT = "of no known format"
 AGENT_FOLDERS = (
     ".claude/projects",
+    ".cline/data/sessions",
     ".cline/data/tasks",
     ".config/Code/User/globalStorage",
+    ".config/Cursor/User/globalStorage",
+    ".config/Cursor/User/workspaceStorage",
     ".config/claude/projects",
     ".codex/sessions",
     ".codex/archived_sessions",
@@ -40,7 +50,9 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
-_SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".zip", ".eval", *SUFFIXES)
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".zip", ".eval", ".vscdb", *SUFFIXES)
+_TEXT_SUFFIXES = (".md",)
+"""Suffixes of files that are sources only where a format recognises them."""
 
 
 Recall = Callable[[Path, SourceStamp], "KnownDialect | None"]
@@ -102,6 +114,10 @@ def _walk(folder: Path, recall: Recall) -> Iterator[SourceFile]:
                 yield from _walk(Path(child.path), recall)
         elif child.name.endswith(_SUFFIXES):
             yield _source(Path(child.path), recall)
+        elif child.name.endswith(_TEXT_SUFFIXES):
+            source = _source(Path(child.path), recall)
+            if source.dialect not in (None, UNREADABLE):
+                yield source
 
 
 def _agent_folders(folder: Path, hidden: set[str]) -> Iterator[Path]:
@@ -142,6 +158,8 @@ def why_unread(file: SourceFile) -> str:
         return "a workspace of tracemill"
     if file.dialect == ARCHIVE:
         return "a zip archive, not unpacked"
+    if file.dialect == DATABASE:
+        return "a database without conversations of a known agent"
     if file.dialect == EVALUATION:
         return "results of an evaluation, read with its runs"
     if not file.bytes:

@@ -92,6 +92,10 @@ class Format:
     """Returns the dialect of a file of one JSON object by the first object in its `trajectory`."""
     detect_archive: Callable[[Sequence[str]], str | None] = _nothing
     """Returns the dialect of a zip archive by the names of its entries."""
+    detect_database: Callable[[Path], str | None] = _nothing
+    """Returns the dialect of a file that is an SQLite database."""
+    detect_text: Callable[[bytes], str | None] = _nothing
+    """Returns the dialect of a text that is not JSON by its first bytes."""
     folder_signs: frozenset[str] = frozenset()
     """Names of files and folders; every session folder holds at least one of them."""
     detect_folder: Callable[[Path], str | None] = _nothing

@@ -1,129 +1,146 @@
-"""Ingesters for use as a library, one class per source."""
+"""Ingesters for use as a library: one for every format, and one for each of them."""
 
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
-from tracemill.ingesters.claude_code import ingest_session as claude_code
 from tracemill.ingesters.discover import UNREADABLE, discover, why_unread
-from tracemill.ingesters.openhands import ingest_files as openhands
-from tracemill.ingesters.read_source import ingest_source
-from tracemill.ingesters.reading.decompress import strip_compression_suffix
-from tracemill.ingesters.reading.json_reading import new_report
+from tracemill.ingesters.read_source import SourceReading
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.registry import format_of
-from tracemill.ingesters.swe_gym import ingest_rows as swe_gym
-from tracemill.records.errors import SourceError, TracemillError
+from tracemill.ingesters.registry import source_of
+from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
 
-class _Ingester:
-    """Base of the ingesters: `reports` holds one IngestReport for each source read so far."""
+class SessionIngester:
+    """Reader of sessions of every format, told by their content: a file, or all below a folder.
+
+    `source` is the format that a subclass reads, "" for every one. `reports` holds one IngestReport for each
+    source read so far. In a folder, a source that holds no session of the format, or cannot be read, sets
+    `error` of its report and stops nothing.
+    """
+
+    source: ClassVar[str] = ""
 
     def __init__(self) -> None:
         self.reports: list[IngestReport] = []
 
-
-class ClaudeCodeIngester(_Ingester):
-    """Reader of a session file of Claude Code, or of all of them below a folder.
-
-    In a folder, a file that is not a session or cannot be read sets `error` of its report and stops nothing.
-    """
-
-    def ingest(self, path: Path | str) -> Iterator[Trace]:
-        """Yield the traces of a file or folder, files in the order of their paths.
-
-        Raises SourceError where the path does not exist, or is a single file that is not a session.
-        """
-        root = Path(path).expanduser()
-        if root.is_dir():
-            for source in discover([root]):
-                yield from self._ingest(source)
-        else:
-            traces, report = claude_code.ingest_file(root)
-            self.reports.append(report)
-            yield from traces
-
-    def _ingest(self, source: SourceFile) -> list[Trace]:
-        """Return the traces of one file of a folder; a file that is not a session gives an error report."""
-        if source.dialect in (claude_code.DIALECT, UNREADABLE):
-            traces, report = ingest_source(source)
-        else:
-            what = source.dialect if format_of(source.dialect) else why_unread(source)
-            error = f"{source.path} is {what}; expected a session file of Claude Code"
-            traces, report = [], _error_report(source, error)
-        self.reports.append(report)
-        return traces
-
-
-class OpenHandsIngester(_Ingester):
-    """Reader of a file or session folder of OpenHands, or of all of them below a folder.
-
-    In a folder, a source of another format or one that cannot be read sets `error` of its report and stops
-    nothing.
-    """
-
     def ingest(self, path: Path | str) -> Iterator[Trace]:
         """Yield the traces of a file or folder, sources in the order of their paths.
 
-        Raises SourceError where the path does not exist, or is a single file that is not a session.
+        Raises SourceError where the path does not exist, or is a single file that is not a session of the
+        format or cannot be read.
         """
         root = Path(path).expanduser()
         for source in discover([root]):
-            try:
-                traces, report = openhands.ingest_file(source.path, _dialect(source))
-            except (TracemillError, OSError) as error:
-                if isinstance(error, OSError):
-                    reason = f"{source.path} cannot be read: {error.strerror or error}"
-                    error = SourceError(reason, "a readable file or folder", "check its permissions")
-                if not root.is_dir():
-                    raise error from None
-                traces, report = [], _error_report(source, str(error))
+            began = time.monotonic()
+            if refusal := self._refusal(source):
+                report = IngestReport(source.name, source.dialect, bytes=source.bytes, error=refusal)
+            else:
+                reading = SourceReading(source)
+                yield from reading
+                report = reading.report
+            report.seconds = time.monotonic() - began
             self.reports.append(report)
-            yield from traces
+            if report.error and not root.is_dir():
+                raise SourceError(report.error)
+
+    def _refusal(self, source: SourceFile) -> str:
+        """Return why a source is not read, "" where it is; what cannot be opened says so when it is read."""
+        found = source_of(source.dialect)
+        if found == self.source or source.dialect == UNREADABLE or (found and not self.source):
+            return ""
+        what = f"of the format {found}" if found else why_unread(source)
+        return f"{source.path} is {what}; expected a session of {self.source or 'a known format'}"
 
 
-class SWEGymIngester(_Ingester):
-    """Reader of a table of runs, or of all tables below a folder.
+class ClaudeCodeIngester(SessionIngester):
+    """Reader of sessions of Claude Code."""
 
-    In a folder, a file that cannot be read sets `error` of its report and stops nothing.
-    """
-
-    def ingest(self, path: Path | str) -> Iterator[Trace]:
-        """Yield the traces of a file or folder, files in the order of their paths, rows in file order.
-
-        Raises SourceError where the path does not exist, or is a single file that cannot be read.
-        """
-        root = Path(path).expanduser()
-        if not root.is_dir():
-            yield from self._file(root)
-            return
-        for file in sorted(
-            p
-            for p in root.rglob("*")
-            if p.is_file() and strip_compression_suffix(p.name).endswith(swe_gym.SUFFIXES)
-        ):
-            try:
-                yield from self._file(file)
-            except TracemillError as error:
-                self.reports[-1].error = str(error)
-
-    def _file(self, path: Path) -> Iterator[Trace]:
-        self.reports.append(IngestReport(str(path), swe_gym.DIALECT))
-        report = self.reports[-1] = new_report(path, swe_gym.DIALECT)
-        began = time.monotonic()
-        yield from swe_gym.iter_traces(path, report)
-        report.seconds = time.monotonic() - began
+    source = "claude_code"
 
 
-def _error_report(source: SourceFile, error: str) -> IngestReport:
-    return IngestReport(str(source.path), source.dialect, bytes=source.bytes, error=error)
+class CodexIngester(SessionIngester):
+    """Reader of rollouts of Codex CLI."""
+
+    source = "codex"
 
 
-def _dialect(source: SourceFile) -> str:
-    if source.dialect in openhands.READERS:
-        return str(source.dialect)
-    is_known = format_of(source.dialect) is not None
-    problem = f"{source.path} is {f'of the format {source.dialect}' if is_known else why_unread(source)}"
-    raise SourceError(problem, "a session of OpenHands", "leave it out, or use another ingester")
+class PiIngester(SessionIngester):
+    """Reader of sessions of Pi."""
+
+    source = "pi"
+
+
+class GeminiCLIIngester(SessionIngester):
+    """Reader of sessions of Gemini CLI."""
+
+    source = "gemini_cli"
+
+
+class ClineIngester(SessionIngester):
+    """Reader of tasks of Cline and Roo Code."""
+
+    source = "cline"
+
+
+class CursorIngester(SessionIngester):
+    """Reader of databases and exports of Cursor."""
+
+    source = "cursor"
+
+
+class OpencodeIngester(SessionIngester):
+    """Reader of exports of opencode."""
+
+    source = "opencode"
+
+
+class OpenHandsIngester(SessionIngester):
+    """Reader of files and session folders of OpenHands."""
+
+    source = "openhands"
+
+
+class SWEAgentIngester(SessionIngester):
+    """Reader of trajectories of SWE-agent."""
+
+    source = "swe_agent"
+
+
+class MiniSWEAgentIngester(SessionIngester):
+    """Reader of trajectories of mini-swe-agent."""
+
+    source = "mini_swe_agent"
+
+
+class InspectIngester(SessionIngester):
+    """Reader of logs of inspect."""
+
+    source = "inspect_ai"
+
+
+class ATIFIngester(SessionIngester):
+    """Reader of ATIF trajectories."""
+
+    source = "atif"
+
+
+class OTelIngester(SessionIngester):
+    """Reader of OpenTelemetry spans."""
+
+    source = "otel"
+
+
+class STSIngester(SessionIngester):
+    """Reader of session traces of the Hub."""
+
+    source = "sts"
+
+
+class SWEGymIngester(SessionIngester):
+    """Reader of tables of runs: rows of SWE-Gym, and chat rows of other shapes."""
+
+    source = "swe_gym"

@@ -17,7 +17,12 @@ import tracemill
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "api.md"
 GROUPS = {
-    "Read sessions": ("ClaudeCodeIngester", "OpenHandsIngester", "SWEGymIngester"),
+    "Read sessions": (
+        *("SessionIngester", "ClaudeCodeIngester", "CodexIngester", "PiIngester", "GeminiCLIIngester"),
+        *("ClineIngester", "CursorIngester", "OpencodeIngester", "OpenHandsIngester", "SWEAgentIngester"),
+        *("MiniSWEAgentIngester", "InspectIngester", "ATIFIngester", "OTelIngester", "STSIngester"),
+        "SWEGymIngester",
+    ),
     "Ask teachers": (
         *("replay_trace", "replay_trace_sync", "replay_and_normalize_trace"),
         *("replay_and_normalize_trace_sync", "DEFAULT_TEACHERS", "ReplaySettings"),

@@ -105,3 +105,41 @@ CLINE = Harness(
     prefixes=("cline", "roo_", "kilo_code"),
 )
 """Cline, Roo Code and forks of it."""
+
+
+def _sdk_rules() -> dict[str, ToolRule]:
+    op = Operation
+    return {
+        "read_files": ToolRule(op.READ, ("files", "file_paths", "paths")),
+        "search_codebase": ToolRule(op.SEARCH, ("queries",)),
+        "run_commands": ToolRule(op.RUN, ("commands", "command", "cmd")),
+        "editor": ToolRule(op.EDIT, ("path",), paths=("path",)),
+        "apply_patch": ToolRule(op.EDIT, ("input",), "patch"),
+        "fetch_web_content": ToolRule(op.WEB, ("requests",)),
+        "skills": ToolRule(op.OTHER, ("skill",)),
+        "ask_question": ToolRule(op.ASK),
+        "submit_and_exit": ToolRule(op.FINISH),
+    }
+
+
+CLINE_SDK = Harness(
+    "cline",
+    "4.x",
+    """\
+You are a coding agent that works on the project in the current folder.
+
+How you work:
+- Read with read_files and search with search_codebase before you change; give absolute paths.
+- Change files with editor, run builds and tests with run_commands. Each command runs in a new shell.
+- When the task is done, or you need an answer, reply with text and no tool call.
+
+(This prompt is a stand-in: what the session was really given was not recorded.)""",
+    load_stand_in_tools("cline_sdk"),
+    ("ask_question", "editor", "fetch_web_content", "read_files", "run_commands", "search_codebase"),
+    _sdk_rules(),
+    persistent_shell=False,
+    since=(4, 0, 0),
+    prefixes=("cline",),
+    suffixes=("_sdk",),
+)
+"""Cline 4, whose command line, editor and app share one runtime."""

@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from tracemill.harnesses.agents.claude_code import NEW as CLAUDE_CODE_NEW
 from tracemill.harnesses.agents.claude_code import OLD as CLAUDE_CODE_OLD
-from tracemill.harnesses.agents.cline import CLINE
+from tracemill.harnesses.agents.cline import CLINE, CLINE_SDK
 from tracemill.harnesses.agents.codex import CODEX
 from tracemill.harnesses.agents.common_tools import common_tool_rule, widen_common_rule
+from tracemill.harnesses.agents.cursor import CURSOR
 from tracemill.harnesses.agents.gemini_cli import GEMINI_CLI
 from tracemill.harnesses.agents.mini_swe_agent import MINI_SWE_AGENT
 from tracemill.harnesses.agents.opencode import OPENCODE
@@ -39,6 +40,8 @@ HARNESSES = (
     CLINE,
     OPENCODE,
     TERMINUS_2,
+    CURSOR,
+    CLINE_SDK,
 )
 GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})
 """Replaces a harness that the table does not know; its tools are inferred."""

@@ -26,19 +26,23 @@ def _row_reader(dialect: str) -> RowReader:
 
 
 def _beside(path: Path) -> Iterator[str]:
-    """Yield the reward of the trial, which its verifier writes."""
+    """Yield the reward of the trial, which its verifier writes, and what continues the trajectory."""
+    from tracemill.ingesters.atif.continuations import continuation_paths
+
     yield str(path.parent.parent / "verifier" / "reward.txt")
+    yield from map(str, continuation_paths(path))
 
 
 FORMAT = Format(
     name="atif",
-    version=1,
+    version=2,
     dialects=("atif",),
     detect=_detect,
     detect_head=_detect_head,
     read=lazy_function("tracemill.ingesters.atif.ingest_trajectory:iter_traces"),
     row_reader=_row_reader,
     beside=_beside,
+    without_claimed=lazy_function("tracemill.ingesters.atif.continuations:without_continuations"),
     kinds=lazy_function("tracemill.ingesters.atif.vocabulary:kinds_of_trajectory"),
     facts=FormatFacts(
         of="ATIF trajectories 1.0 to 1.8 of Harbor, Terminal-Bench and converters",

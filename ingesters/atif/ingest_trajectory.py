@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tracemill.harnesses.agents.registry import harness_for
+from tracemill.ingesters.atif.continuations import join_traces, read_continuations
 from tracemill.ingesters.atif.steps import (
     step_action,
     step_facts,
@@ -33,9 +34,10 @@ from tracemill.ingesters.reading.row_files import row_file
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import Message
-from tracemill.records.trace import Context, Fidelity, Outcome, Trace
+from tracemill.records.trace import Context, ContextStart, Fidelity, Outcome, Trace
 
 DIALECT = "atif"
+_STARTS = get_args(ContextStart)
 COPIED = "answer copied from another trajectory"
 HARNESS_NOTE = "note of the harness, not known to be shown"
 NO_ACTION = "step of the agent without text and calls"
@@ -53,8 +55,19 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
     file = row_file(path)
     value = file.value(report) if file.layout == "value" else None
     rows = [value] if isinstance(value, dict) else value if isinstance(value, list) else file.rows(report)
-    alone = path if isinstance(value, dict) else None
-    yield from traces_of_rows(rows, lambda row: traces_of_trajectory(row, alone, path.name, report), report)
+    if not isinstance(value, dict):
+        yield from traces_of_rows(
+            rows, lambda row: traces_of_trajectory(row, None, path.name, report), report
+        )
+        return
+
+    def read(first: Any) -> list[Trace]:
+        later = [
+            traces_of_trajectory(run, None, path.name, report) for run in read_continuations(path, report)
+        ]
+        return join_traces([traces_of_trajectory(first, path, path.name, report), *later])
+
+    yield from traces_of_rows(rows, read, report)
 
 
 def traces_of_trajectory(row: Any, path: Path | None, origin: str, report: IngestReport) -> list[Trace]:
@@ -113,7 +126,7 @@ def _trace(
 ) -> Trace | None:
     agent = as_mapping(run.get("agent"))
     name = (first_text(agent.get("name")) or "unknown").lower().replace("-", "_")
-    contexts = _contexts(listed, agent, report)
+    contexts = [_as_exported(each, run) for each in _contexts(listed, agent, report)]
     if not contexts:
         return None
     tools = parse_openai_tools(
@@ -135,6 +148,22 @@ def _trace(
         outcome=_outcome(run, path),
         started_at=next((step.timestamp for step in contexts[0].steps if step.timestamp), None),
         origin=origin,
+    )
+
+
+def _as_exported(context: Context, run: Mapping[str, Any]) -> Context:
+    """Return a context with the fidelity and the start that `tracemill export` writes beside it."""
+    extra = as_mapping(run.get("extra"))
+    told, start = as_mapping(extra.get("fidelity")), extra.get("context_start")
+    if told.get("context") not in ("complete", "approximate", "lost") or start not in _STARTS:
+        return context
+    lost_from, since = extra.get("lost_from"), extra.get("approximate_from")
+    return replace(
+        context,
+        start=start,
+        fidelity=replace(context.fidelity, context=told["context"]),
+        lost_from=lost_from if isinstance(lost_from, int) else 0,
+        approximate_from=since if isinstance(since, int) else None,
     )
 
 

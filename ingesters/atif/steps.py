@@ -13,8 +13,10 @@ from tracemill.ingesters.common.openai_messages import (
     unread_content,
 )
 from tracemill.ingesters.reading.result_text import image_url_placeholder
-from tracemill.records.message import Message, ToolCall
+from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.trace import Usage
+
+_KINDS = frozenset(kind.value for kind in ErrorKind)
 
 
 def unread_step(step: Mapping[str, Any]) -> list[str]:
@@ -61,7 +63,8 @@ def step_action(step: Mapping[str, Any]) -> Message:
         ToolCall(
             first_text(call.get("tool_call_id")) or f"call-{step.get('step_id')}-{place}",
             str(call["function_name"]),
-            openai_argument_text(call.get("arguments")),
+            first_text(as_mapping(call.get("extra")).get("arguments"))
+            or openai_argument_text(call.get("arguments")),
         )
         for place, call in enumerate(map(as_mapping, listed))
     )
@@ -80,10 +83,19 @@ def step_observations(step: Mapping[str, Any], action: Message) -> list[Message]
         text = step_text(result.get("content"))
         call_id = first_text(result.get("source_call_id")) or (ids[0] if len(ids) == 1 else None)
         if call_id is not None and call_id in ids:
-            observations.append(make_chat_observation("tool", text, call_id))
+            observations.append(_result(result, text, call_id))
         elif text:
             observations.append(make_chat_observation("user", text))
     return observations
+
+
+def _result(result: Mapping[str, Any], text: str, call_id: str) -> Message:
+    """Return a result; whether it failed is said in its `extra` by `tracemill export`, else by its text."""
+    extra = as_mapping(result.get("extra"))
+    failed, kind = extra.get("is_error"), extra.get("error_kind")
+    if not isinstance(failed, bool):
+        return make_chat_observation("tool", text, call_id)
+    return Message("tool", text, (), call_id, None, failed, kind if kind in _KINDS else None)
 
 
 def step_facts(step: Mapping[str, Any], agent: Mapping[str, Any]) -> StepFacts:

@@ -1,11 +1,14 @@
 """Task histories of Cline and Roo Code as a format of the registry."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
 from tracemill.ingesters.reading.source_file import SourceFile
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
 
 _OWN_KEYS = frozenset(("modelInfo", "condenseId", "condenseParent", "isSummary", "truncationParent"))
 _TASK = ("<task>", "<user_message>", "<feedback>")
@@ -15,6 +18,10 @@ _COMPANIONS = frozenset(
         *("ui_messages.json", "context_history.json", "task_metadata.json", "history_item.json"),
         *("settings.json", "_index.json"),
     )
+)
+
+_SESSION_HEAD = re.compile(
+    rb'\{\s*"version":\s*\d+,\s*"updated_at":\s*"[^"]*",\s*"agent":\s*"(?:lead|subagent|teammate)",\s*"sessionId":'
 )
 
 
@@ -43,46 +50,69 @@ def _texts(content: Any) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def _beside(path: Path) -> Iterator[str]:
-    """Yield the files of the task folder that are read with a history."""
-    from tracemill.ingesters.cline.task_files import companion_paths
+def _detect_head(head: bytes) -> str | None:
+    return "cline_session" if _SESSION_HEAD.match(head) else None
 
-    return companion_paths(path)
+
+def _read(path: Path, report: IngestReport) -> Iterator[Trace]:
+    from tracemill.ingesters.cline import ingest_task, sdk_session
+
+    return (sdk_session if report.dialect == "cline_session" else ingest_task).iter_traces(path, report)
+
+
+def _beside(path: Path) -> Iterator[str]:
+    """Yield the files of the folder that are read with a task or a session."""
+    from tracemill.ingesters.cline import sdk_session, task_files
+
+    of_session = path.name.endswith(sdk_session.SUFFIX)
+    return (sdk_session if of_session else task_files).companion_paths(path)
 
 
 def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
-    """Remove the other files of a task folder, which are read with its history."""
+    """Remove the other files of a task or a session, which are read with it."""
     folders = {source.path.parent for source in sources if source.dialect == "cline"}
+    sessions = [source.path for source in sources if source.dialect == "cline_session"]
+    claimed = {beside for path in sessions for beside in _beside(path)}
     return [
         source
         for source in sources
-        if source.path.name not in _COMPANIONS
-        or source.dialect is not None
-        or source.path.parent not in folders
+        if str(source.path) not in claimed
+        and (
+            source.path.name not in _COMPANIONS
+            or source.dialect is not None
+            or source.path.parent not in folders
+        )
     ]
 
 
-def _no_record(record: Record) -> str | None:
-    """Detect no single object: a history is a list."""
-    return None
+def _detect(record: Record) -> str | None:
+    """Detect a session of Cline 4; a history of earlier versions is a list."""
+    if "sessionId" not in record or "agent" not in record:
+        return None
+    from tracemill.ingesters.cline.sdk_session import is_session
+
+    return "cline_session" if is_session(record) else None
 
 
 FORMAT = Format(
     name="cline",
     version=1,
-    dialects=("cline",),
-    detect=_no_record,
+    dialects=("cline", "cline_session"),
+    detect=_detect,
     detect_list=_detect_list,
-    read=lazy_function("tracemill.ingesters.cline.ingest_task:iter_traces"),
+    detect_head=_detect_head,
+    read=_read,
     beside=_beside,
     without_claimed=_without_claimed,
     kinds=lazy_function("tracemill.ingesters.cline.vocabulary:kinds_of_record"),
     growing=frozenset({"cline"}),
     facts=FormatFacts(
-        of="Cline and Roo Code: api_conversation_history.json of a task, with the files beside it",
-        recognised="a list of messages with a block about the environment, or with keys of the two",
+        of="Cline and Roo Code: tasks with the files beside them, sessions of Cline 4",
+        recognised="a list of messages about the environment; an object with sessionId, agent and messages",
         prompt="messages, summaries and truncations; system prompt and tools are not recorded",
         page="docs/formats/cline.md",
-        keys=frozenset(("role", "content", "ts", "modelInfo", "metrics", "condenseParent")),
+        keys=frozenset(
+            ("role", "content", "ts", "modelInfo", "metrics", "condenseParent", "sessionId", "agent")
+        ),
     ),
 )

@@ -23,6 +23,7 @@ _SHAPES = (
     ("questions with answers", ("question", "answer")),
     ("requests of a batch", ("custom_id", "body")),
     ("tasks of SWE-bench, not runs", ("problem_statement", "patch")),
+    ("turns of SWE-chat: read the files of its folder transcripts/", ("turn_id", "turn_type", "session_id")),
     ("OpenTelemetry spans", ("resourceSpans",)),
     ("plain texts", ("text",)),
 )

@@ -28,7 +28,10 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 def first_text(*values: Any) -> str | None:
     """Return the first value that is a text and not empty, None where there is none."""
-    return next((value for value in values if isinstance(value, str) and value), None)
+    for value in values:  # called for every field of every record
+        if isinstance(value, str) and value:
+            return value
+    return None
 
 
 def openai_content_text(content: Any) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
+from tracemill.ingesters.common.times import iso_time
 from tracemill.ingesters.opencode.messages import (
     ROLES,
     UNREADABLE_CALL,
@@ -19,7 +20,6 @@ from tracemill.ingesters.opencode.messages import (
     answer_message,
     blocks_of,
     cleared_at,
-    iso_time,
     parse_usage,
     result_messages,
     system_text,
@@ -167,8 +167,7 @@ class OpencodeContexts:
                 cwd=first_text(as_mapping(message.info.get("path")).get("cwd")),
                 timestamp=iso_time(message.created or None),
             )
-        _act(self.growing, message, block, message.created, facts, answered)
-        results = result_messages(message, block, 0)
+        results = _act(self.growing, message, block, message.created, facts, answered)
         self.report.tool_errors += sum(result.is_error is True for result in results) if facts else 0
 
     def _is_step(self, block: Block) -> bool:
@@ -275,15 +274,17 @@ def _act(
     now: float,
     facts: StepFacts | None = None,
     answered: bool = True,
-) -> None:
-    """Add a block with the results of its calls as a prompt of the time `now` shows them.
+) -> list[Message]:
+    """Add a block with the results of its calls as a prompt of the time `now` shows them; return them.
 
     A call that still runs has no result where nothing follows it (`answered` is False).
     """
     growing.add_action(answer_message(message, block), facts)
-    for (_, part), result in zip(block.calls, result_messages(message, block, now), strict=True):
+    results = result_messages(message, block, now)
+    for (_, part), result in zip(block.calls, results, strict=True):
         if answered or as_mapping(part.get("state")).get("status") not in ("pending", "running"):
             growing.add_result(result)
+    return results
 
 
 def _is_typed(message: OpencodeMessage) -> bool:

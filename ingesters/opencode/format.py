@@ -1,6 +1,10 @@
 """Exports of opencode sessions as a format of the registry."""
 
+import re
+
 from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+
+_HEAD = re.compile(rb'\{\s*"info":\s*\{\s*"id":\s*"ses_')
 
 
 def _detect(record: Record) -> str | None:
@@ -12,11 +16,16 @@ def _detect(record: Record) -> str | None:
     return "opencode" if isinstance(first, dict) and {"info", "parts"} <= first.keys() else None
 
 
+def _detect_head(head: bytes) -> str | None:
+    return "opencode" if _HEAD.match(head) else None
+
+
 FORMAT = Format(
     name="opencode",
     version=1,
     dialects=("opencode",),
     detect=_detect,
+    detect_head=_detect_head,
     read=lazy_function("tracemill.ingesters.opencode.ingest_session:iter_traces"),
     kinds=lazy_function("tracemill.ingesters.opencode.vocabulary:kinds_of_export"),
     facts=FormatFacts(

@@ -11,8 +11,9 @@ from pathlib import Path, PureWindowsPath
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.common.run_identity import run_identity_digest
+from tracemill.ingesters.common.times import iso_time
 from tracemill.ingesters.opencode.contexts import OpencodeContexts
-from tracemill.ingesters.opencode.messages import iso_time, read_messages
+from tracemill.ingesters.opencode.messages import read_messages
 from tracemill.ingesters.reading.json_reading import read_json
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type

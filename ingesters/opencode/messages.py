@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_argument_text
+from tracemill.ingesters.common.times import milliseconds
 from tracemill.ingesters.reading.result_text import error_kind_of, image_url_placeholder
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.trace import Usage
@@ -36,6 +36,8 @@ _TIMED_OUT = re.compile(
     r"(?:</bash_metadata>|</shell_metadata>)?\s*\Z"
 )
 _USER_ABORT = re.compile(r"User aborted the command\s*(?:</bash_metadata>|</shell_metadata>)?\s*\Z")
+_END = 2000
+"""Length of the end of an output in which opencode says why it stopped a command."""
 _SHELLS = ("bash", "shell")
 
 
@@ -76,18 +78,13 @@ class Block:
     """One answer of a model: the parts of a message from one `step-start` to the next one.
 
     `started` is False for what the harness itself put into an assistant message, `finish` the part that
-    closed the answer, None where it broke off.
+    closed the answer, None where it broke off, `calls` its calls with their places in the message.
     """
 
     parts: tuple[tuple[int, Part], ...]
     started: bool
     finish: Part | None
-
-    @property
-    def calls(self) -> list[tuple[int, Part]]:
-        """Return the calls with their places in the message."""
-        listed = [(place, part) for place, part in self.parts if part.get("type") == "tool"]
-        return [(place, part) for place, part in listed if first_text(part.get("tool"))]
+    calls: tuple[tuple[int, Part], ...]
 
     @property
     def acts(self) -> bool:
@@ -156,7 +153,9 @@ def blocks_of(message: OpencodeMessage) -> list[Block]:
         closing = next((part for _, part in parts if part.get("type") == "step-finish"), None)
         if closing is None and whole is not None and last == len(message.parts):
             closing = {"reason": whole["finish"], "tokens": tokens, "cost": whole.get("cost")}
-        blocks.append(Block(parts, first in starts or spent, closing))
+        tools = [(place, part) for place, part in parts if part.get("type") == "tool"]
+        calls = tuple((place, part) for place, part in tools if first_text(part.get("tool")))
+        blocks.append(Block(parts, first in starts or spent, closing, calls))
     return blocks
 
 
@@ -235,9 +234,10 @@ def _kind_of_output(name: str | None, output: str, code: Any) -> ErrorKind | Non
         return ErrorKind.TOOL_ERROR
     if name not in _SHELLS:
         return None
-    if _USER_ABORT.search(output):
+    end = output[-_END:]
+    if _USER_ABORT.search(end):
         return ErrorKind.USER_REJECTION
-    if _TIMED_OUT.search(output):
+    if _TIMED_OUT.search(end):
         return ErrorKind.TIMEOUT
     return ErrorKind.EXIT_CODE if isinstance(code, int) and code else None
 
@@ -276,21 +276,6 @@ def parse_usage(finish: Part) -> Usage:
     cost = finish.get("cost")
     paid = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None
     return Usage(prompt, output, read, paid)
-
-
-def milliseconds(value: Any) -> float | None:
-    """Return a time in milliseconds, None for anything else."""
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def iso_time(value: Any) -> str | None:
-    """Return a time in milliseconds as ISO 8601, None for anything else."""
-    stamp = milliseconds(value)
-    try:
-        time = datetime.fromtimestamp(stamp / 1000, UTC) if stamp is not None else None
-    except (ValueError, OverflowError, OSError):
-        return None
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z") if time else None
 
 
 def _count(value: Any) -> int | None:

@@ -12,19 +12,21 @@ from tracemill.ingesters.reading.remote_files import HUB, wrap_remote_faults
 from tracemill.records.errors import SourceError
 
 _SPEC = re.compile(
-    r"(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^:@\s]+))?(?::(?:(?P<config>[^/:\s]+)/)?(?P<split>\w+(?:\.\w+)*))?"
+    r"(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^:@\s]+))?"
+    r"(?::(?:(?P<folder>(?:[\w.-]+/)+)|(?:(?P<config>[^/:\s]+)/)?(?P<split>\w+(?:\.\w+)*)))?"
 )
 _PARQUET = (".parquet", ".pq")
 
 
 @dataclass(frozen=True, slots=True)
 class HubSpec:
-    """The name of a dataset as a user gives it: `ID[@REVISION][:[CONFIG/]SPLIT]`."""
+    """The name of a dataset as a user gives it: `ID[@REVISION]`, then `:[CONFIG/]SPLIT` or `:FOLDER/`."""
 
     repo: str
     revision: str | None = None
     config: str | None = None
     split: str | None = None
+    folder: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> "HubSpec":
@@ -32,14 +34,15 @@ class HubSpec:
         match = _SPEC.fullmatch(text.strip())
         if match is None:
             raise SourceError(
-                f"{text!r} is not the name of a dataset", "OWNER/NAME[@REVISION][:[CONFIG/]SPLIT]"
+                f"{text!r} is not the name of a dataset", "OWNER/NAME[@REVISION][:[CONFIG/]SPLIT | :FOLDER/]"
             )
         return cls(**match.groupdict())
 
     def __str__(self) -> str:
         revision = f"@{self.revision}" if self.revision else ""
         config = f"{self.config}/" if self.config else ""
-        return f"{self.repo}{revision}" + (f":{config}{self.split}" if self.split else "")
+        part = self.folder or (f"{config}{self.split}" if self.split else "")
+        return f"{self.repo}{revision}" + (f":{part}" if part else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class HubFile:
 
 @dataclass(frozen=True, slots=True)
 class HubDataset:
-    """A split of a dataset at one commit."""
+    """A split of a dataset at one commit, or a folder of its repository (`split` ends in `/` then)."""
 
     repo: str
     commit: str
@@ -68,7 +71,7 @@ class HubDataset:
 
 
 def resolve_hub_dataset(spec: HubSpec) -> HubDataset:
-    """Return the commit, split and files of a dataset.
+    """Return the commit, split and files of a dataset, or the files below a folder of its repository.
 
     Raises SourceError for a dataset, revision, configuration or split that does not exist, for a gated
     dataset, and where the Hub cannot be reached.
@@ -83,9 +86,16 @@ def resolve_hub_dataset(spec: HubSpec) -> HubDataset:
         if info.gated:
             api.auth_check(spec.repo, repo_type="dataset")
         commit = info.sha or ""
-        split, urls = _split_files(spec, commit)
-        paths = [url.split(f"@{commit}/", 1)[-1] for url in urls]
-        infos = api.get_paths_info(spec.repo, paths, revision=commit, repo_type="dataset")
+        if spec.folder:
+            below = spec.folder.rstrip("/")
+            tree = api.list_repo_tree(spec.repo, below, recursive=True, revision=commit, repo_type="dataset")
+            infos = list(tree)
+            split, paths = spec.folder, sorted(each.path for each in infos if isinstance(each, RepoFile))
+            urls = [f"{HUB}{spec.repo}@{commit}/{path}" for path in paths]
+        else:
+            split, urls = _split_files(spec, commit)
+            paths = [url.split(f"@{commit}/", 1)[-1] for url in urls]
+            infos = api.get_paths_info(spec.repo, paths, revision=commit, repo_type="dataset")
     file_by_path = {item.path: item for item in infos if isinstance(item, RepoFile)}
     files = tuple(
         HubFile(url, file_by_path[path].size, _tag(file_by_path[path]))

@@ -14,7 +14,7 @@ from atif_states import arguments_of, faults_of, messages_and_cuts
 from tracemill.cli.main import app
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.export.atif import trajectory_of_context
-from tracemill.flows.export.chat_rows import row_of_context
+from tracemill.flows.export.chat_rows import context_name, row_of_context
 from tracemill.flows.export.export_run import NO_STEP, contexts_of, export_traces
 from tracemill.flows.export.session_traces import lines_of_context
 from tracemill.ingesters.atif.ingest_trajectory import traces_of_trajectory
@@ -101,6 +101,32 @@ def test_exported_trajectories_keep_rules_and_states(folder: Path) -> None:
         assert names == [tool.name for tool in context.tools]
 
 
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: "-".join(folder.parts[-2:]))
+def test_our_own_reader_reads_exported_session_traces_as_the_same_states(
+    folder: Path, tmp_path: Path
+) -> None:
+    steps = 0
+    for number, (trace, context) in enumerate(recorded(folder)):
+        path = tmp_path / f"{number}.jsonl"
+        lines = lines_of_context(trace, context)
+        path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        (source,) = discover([path])
+        assert source.dialect == "sts"
+        (read,), report = ingest_source(source)
+        (again,) = read.contexts
+        assert [told(m) for m in again.messages] == [told(m) for m in context.messages], trace.trace_id
+        assert [m.error_kind for m in again.messages] == [m.error_kind for m in context.messages]
+        assert [step.cut for step in again.steps] == [step.cut for step in context.steps]
+        assert [step.model for step in again.steps] == [step.model for step in context.steps]
+        before = [state.fidelity for state in trace.states() if state.context is context]
+        assert [state.fidelity for state in read.states()] == before
+        assert (again.tools, again.start) == (context.tools, context.start)
+        assert (read.harness, read.harness_version) == (trace.harness, trace.harness_version)
+        assert (dict(report.unknown), report.error) == ({}, None)
+        steps += len(again.steps)
+    assert steps >= (30 if GOLDEN in folder.parents else 12)
+
+
 def sent(messages: Iterable[Message]) -> list[Any]:
     """What was sent, with the results of one answer as a set: ATIF puts them in the order of their calls."""
     told_of = [
@@ -109,6 +135,11 @@ def sent(messages: Iterable[Message]) -> list[Any]:
     ]
     runs = groupby(told_of, key=lambda message: message[0] == "tool")
     return [sorted(run, key=str) if results else list(run) for results, run in runs]
+
+
+def calls_of(message: Message) -> list[Any]:
+    """The calls of an answer, their arguments to the letter but for the space that JSON leaves free."""
+    return [(call.name, call.parsed() or call.arguments) for call in message.tool_calls]
 
 
 def answers_its_calls(messages: Iterable[Message]) -> bool:
@@ -133,9 +164,33 @@ def test_our_own_reader_reads_exported_trajectories_as_the_same_states(folder: P
         value = through_json(trajectory_of_context(trace, context, None))
         (again,) = traces_of_trajectory(value, None, "x", IngestReport(""))[0].contexts
         assert sent(again.messages) == sent(context.messages), trace.trace_id
+        assert [calls_of(m) for m in again.messages] == [calls_of(m) for m in context.messages]
+        assert again.start == context.start
+        assert again.fidelity.context == context.fidelity.context
         assert [step.cut for step in again.steps] == [step.cut for step in context.steps]
         read += 1
     assert read >= (8 if GOLDEN in folder.parents else 2)
+
+
+def test_an_exported_session_of_several_contexts_is_read_as_one_again(tmp_path: Path) -> None:
+    sessions = 0
+    for file in discover([GOLDEN / "claude_code"]):
+        for trace in ingest_source(file)[0]:
+            contexts = contexts_of(trace, Counter())
+            names = [f"{context_name(trace, context)}.json" for context in contexts]
+            for context, here, then in zip(contexts, names, [*names[1:], None], strict=True):
+                (tmp_path / here).write_text(json.dumps(trajectory_of_context(trace, context, then)))
+            if len(contexts) < 2:
+                continue
+            (read,), _ = ingest_source(discover([tmp_path / names[0]])[0])
+            assert [(c.start, len(c.steps)) for c in read.contexts] == [
+                (c.start, len(c.steps)) for c in contexts
+            ]
+            assert [state.student_action.text for state in read.states()] == [
+                state.student_action.text for state in trace.states()
+            ]
+            sessions += 1
+    assert sessions >= 3
 
 
 def made() -> tuple[Trace, Context]:
@@ -209,8 +264,12 @@ def test_a_session_trace_is_a_header_and_a_line_for_each_message() -> None:
         "type": "session",
         "harness": "claude_code",
         "id": "made-1.2",
+        "harness_version": "2.1.9",
         "trace_id": "made-1",
         "context_start": "compaction",
+        "fidelity": {"system": "recorded", "tools": "absent", "context": "approximate"},
+        "copied": [2],
+        "results": [[4, False], [6, True, "tool_error"]],
         "licence": "mit",
     }
     assert {line["type"] for line in lines} == {"message"}

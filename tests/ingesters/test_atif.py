@@ -79,6 +79,43 @@ def test_copied_steps_are_shown_and_no_steps() -> None:
     assert report.flags == {"answer copied from another trajectory": 1}
 
 
+def test_continued_trajectories_beside_each_other_are_one_session(tmp_path: Path) -> None:
+    def step(source: str, text: str, **more: Any) -> dict[str, Any]:
+        return {"source": source, "message": text} | more
+
+    later = {"name": "terminus-2", "extra": {"continuation_index": 1}}
+    child = {"session_id": "side", "agent": {"name": "x"}, "steps": [step("user", "?"), step("agent", "!")]}
+    first = _write(
+        tmp_path / "trajectory.json",
+        [step("user", "Count."), step("agent", "One.")],
+        continued_trajectory_ref="trajectory.cont-1.json",
+    )
+    _write(
+        tmp_path / "trajectory.cont-1.json",
+        [step("user", "Count."), step("agent", "Asked.", is_copied_context=True), step("agent", "Two.")],
+        agent=later,
+        subagent_trajectories=[child],
+        continued_trajectory_ref="trajectory.cont-2.json",
+    )
+    last = _write(
+        tmp_path / "trajectory.cont-2.json", [step("user", "On."), step("agent", "Three.")], agent=later
+    )
+    _write(tmp_path / "other.json", [step("user", "Count."), step("agent", "Nine.")])
+    assert [source.path.name for source in discover([tmp_path])] == ["other.json", "trajectory.json"]
+    (trace, side), report = _read(first)
+    assert [(c.index, c.start, len(c.steps)) for c in trace.contexts] == [
+        (0, "start", 1), (1, "compaction", 1), (2, "compaction", 1),
+    ]  # fmt: skip
+    assert {context.fidelity.context for context in trace.contexts} == {"approximate"}
+    assert [state.student_action.text for state in trace.states()] == ["One.", "Two.", "Three."]
+    assert (side.kind, side.parent_trace_id, trace.notes["live_context"]) == ("side", trace.trace_id, 2)
+    assert report.bytes == sum(each.stat().st_size for each in tmp_path.glob("trajectory*.json"))
+    last.unlink()
+    (trace, _), report = _read(first)
+    assert len(trace.contexts) == 2
+    assert report.flags["continued trajectory that is not beside it"] == 1
+
+
 def test_subagents_are_side_traces_of_the_call_that_started_them() -> None:
     traces, report = _read(PLACE / "subagents")
     main, side = traces

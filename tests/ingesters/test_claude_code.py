@@ -268,7 +268,9 @@ def test_a_folder_is_read_whole_though_files_in_it_are_broken(tmp_path: Path) ->
 
 def test_a_single_path_that_is_no_session_is_an_error_that_says_so(tmp_path: Path) -> None:
     other = write(tmp_path / "b.jsonl", {"foo": 1})
-    with pytest.raises(SourceError, match=r"b\.jsonl holds no Claude Code record"):
+    with pytest.raises(
+        SourceError, match=r"b\.jsonl is of no known format; expected a session of claude_code"
+    ):
         list(ClaudeCodeIngester().ingest(other))
-    with pytest.raises(SourceError, match=r"absent\.jsonl cannot be read: No such file"):
+    with pytest.raises(SourceError, match=r"absent\.jsonl does not exist"):
         list(ClaudeCodeIngester().ingest(str(tmp_path / "absent.jsonl")))

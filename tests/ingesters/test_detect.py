@@ -52,7 +52,7 @@ ROW = {"instance_id": "a__b-1", "messages": []}
         ({"id": "x", "timestamp": "t", "instructions": None}, "codex"),
         ({"timestamp": "t", "type": "session_meta"}, None),
         ({"environment": "e", "trajectory": [{"action": "ls", "observation": "x"}]}, "swe_agent"),
-        ({"type": "session", "id": "x", "harness": "y"}, None),
+        ({"type": "session", "id": "x", "harness": "y"}, "sts"),
         ({}, None),
     ],
 )

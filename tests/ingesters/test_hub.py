@@ -16,6 +16,8 @@ import pytest
 from tracemill.flows.sources.discovery import find_sources
 from tracemill.flows.sources.shard_plan import plan_sources
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.looks_like import looks_like
 from tracemill.ingesters.read_source import SourceReading, ingest_source
 from tracemill.ingesters.reading.hub_datasets import HubSpec, resolve_hub_dataset
 from tracemill.ingesters.reading.parquet_rows import TableSlice, read_parquet_layout, read_parquet_slice
@@ -77,6 +79,7 @@ def sampled_set(hub: hub_stub.Hub, repo: str = "orchard/runs", wide: int = 0, **
         ("a/b@refs/convert/parquet:train.raw", ("a/b", "refs/convert/parquet", None, "train.raw")),
         ("SWE-Gym/x_y.z:tool", ("SWE-Gym/x_y.z", None, None, "tool")),
         ("a/b@main:en-de/test", ("a/b", "main", "en-de", "test")),
+        ("a/b@main:logs/of-2026/", ("a/b", "main", None, None)),
     ],
 )
 def test_names_of_datasets(text: str, parts: tuple[str | None, ...]) -> None:
@@ -152,6 +155,35 @@ def test_a_token_opens_private_and_gated_sets_and_is_told_nowhere(
     with pytest.raises(SourceError) as caught:
         find_sources(order_of(hub=["orchard/private"]), None)
     assert "hf_wrong" not in str(caught.value) + "".join(capfd.readouterr())
+
+
+def test_a_gated_folder_of_logs_is_read_as_what_each_file_is(
+    hub: hub_stub.Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    golden = Path(__file__).resolve().parents[1] / "golden" / "inputs"
+    logs = [next((golden / name).rglob("*.jsonl")) for name in ("claude_code", "codex", "gemini_cli", "pi")]
+    files = {f"transcripts/{place}.jsonl": log.read_bytes() for place, log in enumerate(logs)}
+    turns = [{"turn_id": n, "session_id": "s", "turn_type": "user_prompt", "repo_id": "r"} for n in range(3)]
+    files["conversations.parquet"] = table(turns, 3)
+    hub.put("orchard/chat", files, gated=True, card={"license": "odc-by"})
+    with pytest.raises(SourceError, match="orchard/chat is gated"):
+        find_sources(order_of(hub=["orchard/chat:transcripts/"]), None)
+    monkeypatch.setenv("HF_TOKEN", hub_stub.TOKEN)
+    found = find_sources(order_of(hub=["orchard/chat:transcripts/"]), None)
+    read = [ingest_source(source) for source in found.files.values()]
+    assert [report.dialect for _, report in read] == ["claude_code", "codex", "gemini_cli", "pi"]
+    assert all(traces and traces[0].licence == "odc-by" for traces, _ in read)
+    assert found.datasets == [
+        f"hf://datasets/orchard/chat@{hub.repos['orchard/chat'].refs['main']}:transcripts/"
+    ]
+
+
+def test_turns_of_swe_chat_are_named_and_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.jsonl"
+    path.write_text('{"turn_id": 1, "session_id": "s", "turn_type": "user_prompt", "content": "x"}\n')
+    (source,) = discover([path])
+    assert source.dialect is None
+    assert "these are turns of SWE-chat" in looks_like(path)
 
 
 def test_rows_are_read_by_row_group_and_only_the_bytes_of_it(hub: hub_stub.Hub) -> None:

@@ -18,8 +18,8 @@ from tracemill.flows.sources.watermarks import READ_OTHERWISE
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "sessions"
-OURS = ("claude_code", "mini_swe_agent", "swe_agent", "codex", "gemini_cli", "pi", "cline", "opencode")
-OURS += ("inspect_ai", "atif", "otel", "openhands", "swe_gym")
+OURS = ("claude_code", "mini_swe_agent", "swe_agent", "codex", "gemini_cli", "pi", "sts", "cline")
+OURS += ("cursor", "opencode", "inspect_ai", "atif", "otel", "openhands", "swe_gym")
 SESSION = EXAMPLES / "claude_code" / "-home-dev-almanac" / "e8d79f49-af6d-414c-8a6f-188a424e617b.jsonl"
 NOTES = jsonl(
     {"notes": 1, "session": "a"},

@@ -1,0 +1,1 @@
+"""Read conversations of Cursor: its databases and its exports as Markdown."""

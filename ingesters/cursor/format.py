@@ -1,0 +1,66 @@
+"""Databases and exports of Cursor as a format of the registry."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
+
+
+def _no_record(record: Record) -> str | None:
+    """Detect no JSON object: conversations stand in a database or in Markdown."""
+    return None
+
+
+def _detect_database(path: Path) -> str | None:
+    """Detect a database by the keys of conversations; the log beside it is asked where they are not in it."""
+    from tracemill.ingesters.cursor.conversations import holds_conversations
+    from tracemill.ingesters.reading.sqlite_files import find_in_database
+
+    return "cursor" if find_in_database(path, holds_conversations) else None
+
+
+def _detect_text(head: bytes) -> str | None:
+    """Detect an export by the line under its title."""
+    if b"_Exported on " not in head:
+        return None
+    from tracemill.ingesters.cursor.markdown import begins_export
+
+    return "cursor_markdown" if begins_export(head) else None
+
+
+def _read(path: Path, report: IngestReport) -> Iterator[Trace]:
+    from tracemill.ingesters.cursor import ingest_conversations as ingest
+
+    return (ingest.iter_traces if report.dialect == "cursor" else ingest.iter_export_traces)(path, report)
+
+
+def _beside(path: Path) -> Iterator[str]:
+    """Yield the log of a database, and the file that names the folder of its workspace."""
+    from tracemill.ingesters.reading.sqlite_files import write_ahead_log
+
+    if not path.name.endswith(".md"):
+        yield str(write_ahead_log(path))
+        yield str(path.with_name("workspace.json"))
+
+
+FORMAT = Format(
+    name="cursor",
+    version=1,
+    dialects=("cursor", "cursor_markdown"),
+    detect=_no_record,
+    detect_database=_detect_database,
+    detect_text=_detect_text,
+    read=_read,
+    beside=_beside,
+    records=lazy_function("tracemill.ingesters.cursor.vocabulary:read_records"),
+    kinds=lazy_function("tracemill.ingesters.cursor.vocabulary:kinds_of_conversation"),
+    facts=FormatFacts(
+        of="Cursor: the databases of the editor (state.vscdb), and conversations exported as Markdown",
+        recognised="SQLite with keys of conversations; Markdown with a line of the export under its title",
+        prompt="messages, approximate; no system prompt, tools or attachments; exports lack calls",
+        page="docs/formats/cursor.md",
+        keys=frozenset(("composerId", "bubbleId", "fullConversationHeadersOnly", "toolFormerData")),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Read session traces of the Hub."""

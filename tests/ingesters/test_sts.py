@@ -1,0 +1,104 @@
+"""Session traces of the Hub: what other programs write, and parts of other types. Our own exports are in
+tests/flows/test_export.py."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from changed_parts import changed
+from file_readers import file_reader
+from hypothesis import HealthCheck, given, settings
+
+from tracemill.ingesters.census import take_census
+from tracemill.ingesters.detect_format import detect
+from tracemill.ingesters.sts.format import FORMAT
+from tracemill.ingesters.sts.ingest_session import iter_traces
+from tracemill.records.message import ErrorKind
+
+ingest_file = file_reader("sts", iter_traces)
+HEAD = {"type": "session", "harness": "my-agent", "id": "b1", "name": "Beds", "passed": True}
+
+
+def message(role: str, content: str, **fields: Any) -> dict[str, Any]:
+    return {"type": "message", "message": {"role": role, "content": content} | fields}
+
+
+def call(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"id": call_id, "function": {"name": name, "arguments": arguments}}
+
+
+SESSION = [
+    HEAD,
+    message("system", "You water."),
+    message("user", "Count the beds.", timestamp=1_772_359_200_000),
+    message(
+        "assistant",
+        "",
+        toolCalls=[call("a", "bash", '{"command": "ls"}'), call("b", "bash", "{broken")],
+        reasoningContent="Where?",
+        model="qwen3-coder",
+        timestamp=1_772_359_201_000,
+    ),
+    message("tool", "Exit code 2\nno such bed", toolCallId="b"),
+    message("tool", "beds.py", toolCallId="a"),
+    message("assistant", "Three."),
+]
+
+
+def write(path: Path, records: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_a_session_of_another_program(tmp_path: Path) -> None:
+    path = write(tmp_path / "b1.jsonl", SESSION)
+    assert detect(path) == "sts"
+    (trace,), report = ingest_file(path)
+    assert (trace.source, trace.harness, trace.started_at) == ("sts", "my-agent", "2026-03-01T10:00:01.000Z")
+    first, second = trace.states()
+    assert [m.role for m in first.messages] == ["system", "user"]
+    assert [c.arguments for c in first.student_action.tool_calls] == ['{"command": "ls"}', "{broken"]
+    assert (first.step.model, second.step.model) == ("qwen3-coder", None)
+    assert [(m.content, m.error_kind) for m in first.results] == [
+        ("Exit code 2\nno such bed", ErrorKind.EXIT_CODE),
+        ("beds.py", None),
+    ]
+    fidelity = first.fidelity
+    assert (fidelity.system, fidelity.tools, fidelity.context) == ("recorded", "absent", "approximate")
+    assert (report.states, report.tool_calls, report.tool_errors) == (2, 2, 1)
+    assert (dict(report.skipped), dict(report.flags), dict(report.unknown)) == ({}, {}, {})
+
+
+def test_what_is_not_understood_is_named_and_what_follows_is_lost(tmp_path: Path) -> None:
+    records = [
+        message("user", "too early"),
+        *SESSION,
+        message("oracle", "I see."),
+        message("user", "And?"),
+        message("assistant", "Four."),
+        message("assistant", " "),
+        HEAD | {"id": "b2"},
+        message("user", "Nobody answers."),
+        {"type": "hologram"},
+    ]
+    path = write(tmp_path / "b1.jsonl", records)
+    (trace,), report = ingest_file(path)
+    assert [state.fidelity.context for state in trace.states()] == ["approximate", "approximate", "lost"]
+    assert dict(report.unknown) == {"message role": 1, "record hologram": 1}
+    assert dict(report.skipped) == {"message before the header": 1, "session without a step": 1}
+    assert dict(report.flags) == {"step without action": 1}
+    census = take_census([tmp_path]).found["sts", "no version"]
+    assert set(census.unknown_kinds) == {"message oracle", "hologram"}
+
+
+@given(changed(SESSION))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_part_of_another_type_stops_nothing(tmp_path: Path, records: list[Any]) -> None:
+    path = write(tmp_path / "b1.jsonl", records)
+    traces, _ = ingest_file(path)
+    for record in records:
+        FORMAT.detect(record)
+        list(FORMAT.kinds(record))
+    for state in (state for trace in traces for state in trace.states()):
+        called = [c.id for m in state.messages for c in m.tool_calls]
+        assert len(called) == len(set(called))
