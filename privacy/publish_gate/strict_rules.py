@@ -54,7 +54,7 @@ _GIVEN = compile_rule_pattern(
 )
 _BYTES = compile_rule_pattern(r"\bb[\"'](?P<v>[A-Za-z0-9_+/-]{43}=)[\"']")
 _NO_SECRET = compile_rule_pattern(
-    r"(?i)(?:sha-?\d*|md5|hash|digest|checksum|commit|uuid|etag|nonce|(?<![a-z])ids?|version|revision|integrity|"
+    r"(?i)(?:(?<![a-z])sha-?\d*|md5|hash|digest|checksum|commit|uuid|etag|nonce|(?<![a-z])ids?|version|revision|integrity|"
     r"fingerprint|public|signature|blob|tree|parent|cache)[\w-]*[\"'`]?\s{0,2}[=:( ]{1,2}\s{0,2}[\"'`]?$"
 )
 _MADE_UP = compile_rule_pattern(
