@@ -106,16 +106,14 @@ def known_names_in_paths(texts: Iterable[str], surely: Iterable[str] = ()) -> tu
     Those in `surely` (working directories, projects) count at once; those in `texts` count when seen three
     times or more.
     """
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(
-            text[s.start : s.end]
-            for s in find_homes(TextView(text))
-            if text[s.end : s.end + 1] in ("/", "\\")
-        )
-    for text in surely:
-        counts.update({text[s.start : s.end]: 3 for s in find_homes(TextView(text))})
-    return distinctive_known_names(name for name, count in counts.items() if count >= 3)
+    counts = Counter(
+        text[s.start : s.end]
+        for text in texts
+        for s in find_homes(TextView(text))
+        if text[s.end : s.end + 1] in ("/", "\\")
+    )
+    sure = {text[s.start : s.end] for text in surely for s in find_homes(TextView(text))}
+    return distinctive_known_names(sure.union(name for name, count in counts.items() if count >= 3))
 
 
 def find_homes(view: TextView, names: Iterable[str] = ()) -> Iterator[Span]:

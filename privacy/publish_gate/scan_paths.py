@@ -36,6 +36,7 @@ from tracemill.privacy.publish_gate.strict_personal import (
     is_personal_label,
 )
 from tracemill.privacy.publish_gate.strict_rules import find_strictly
+from tracemill.privacy.publish_gate.strict_unannounced import find_in_decoded, find_unannounced
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
 from tracemill.privacy.redaction.known_secrets import KnownSecrets
 from tracemill.privacy.redaction.redact_text import resolve_redacted_spans
@@ -228,7 +229,7 @@ class _Work:
             return []
         spans = scan_own_spans(self._rules, leaf.text, leaf.name)
         if self._secrets is not None:
-            spans += [*find_strictly(leaf.text), *find_named(leaf.text, leaf.name, find_personal_strictly)]
+            spans += find_in_release(self._rules, leaf.text, leaf.name)
         if self._clean is not None and not spans:
             self._clean.add(mark)
         return spans
@@ -290,6 +291,20 @@ def scan_own_spans(rules: Detectors, text: str, name: str) -> list[Span]:
         if kind:
             return [Span(0, len(text), kind)]
     return spans
+
+
+def find_in_release(rules: Detectors, text: str, name: str) -> list[Span]:
+    """Return what the strict rules find in a decoded text, and in what is encoded inside it."""
+
+    def strictly(plain: str) -> list[Span]:
+        return [*find_strictly(plain), *find_personal_strictly(plain), *find_unannounced(plain)]
+
+    return [
+        *find_strictly(text),
+        *find_named(text, name, find_personal_strictly),
+        *find_unannounced(text),
+        *find_in_decoded(text, lambda plain: [*scan_own_spans(rules, plain, ""), *strictly(plain)]),
+    ]
 
 
 def _digest(text: str, name: str) -> bytes:

@@ -82,14 +82,14 @@ _NO_NAMES = COMMON_WORDS | frozenset(
 _ROWS = "01234567890123456789 98765432109876543210"
 
 
-def _is_full_name(value: str) -> bool:
+def is_full_name(value: str) -> bool:
     """Tell a name from a type, from program words and from a label."""
     words = value.lower().split(" ")
     return is_person(value) and not _NO_NAMES.intersection(words) and not is_personal_label(value)
 
 
 def _is_name(value: str) -> bool:
-    return len(value) > 1 and _is_full_name(value)
+    return len(value) > 1 and is_full_name(value)
 
 
 def _is_phone(value: str) -> bool:
@@ -138,7 +138,7 @@ class _Rule(NamedTuple):
 
 
 _RULES = (
-    _Rule("STRICT_PERSON", _FULL_NAME, _SET, PERSON, _is_full_name, cased=True),
+    _Rule("STRICT_PERSON", _FULL_NAME, _SET, PERSON, is_full_name, cased=True),
     _Rule("STRICT_PERSON", _PART_OF_NAME, _SET, rf"(?:{PERSON}|[A-Z\xc0-\xde][^\W\d_]{{1,24}}(?![\w(.]))", _is_name, cased=True),
     _Rule("STRICT_BIRTH_DATE", r"(?:date[ _-]?of[ _-]?birth|birth[ _-]?(?:date|day)?|d\.?o\.?b\.?|born(?: on)?|geb(?:oren|urtsdatum|urtstag|\.?-?datum)?(?: am)?|n\xe9e?(?: le)?|naissance|nacid[oa](?: el)?|nacimiento|nascid[oa](?: em)?|nascimento|nat[oa] il|nascita|f\xf6dd|f\xf8dt)",
           rf"(?:{_SET}|[ \t]{{1,3}})(?:the )?", _DAY, _any),
@@ -235,10 +235,10 @@ def find_labelled(text: str) -> Iterator[Span]:
             if match and rule.holds(match["v"]) and not find_keyed_placeholders(match["v"]):
                 yield Span(match.start("v"), match.start("v") + len(match["v"].rstrip(" ,.\n")), rule.kind)
     for match in _TITLED.finditer(text):
-        if _is_full_name(match["v"]):
+        if is_full_name(match["v"]):
             yield Span(*match.span("v"), "STRICT_PERSON")
     for match in _DEALT_WITH.finditer(text):
-        if _is_full_name(match["v"]):
+        if is_full_name(match["v"]):
             yield Span(*match.span("v"), "STRICT_PERSON")
     for match in _ACCOUNT.finditer(text):
         if _is_account(match[0]):

@@ -54,7 +54,7 @@ _GIVEN = compile_rule_pattern(
 )
 _BYTES = compile_rule_pattern(r"\bb[\"'](?P<v>[A-Za-z0-9_+/-]{43}=)[\"']")
 _NO_SECRET = compile_rule_pattern(
-    r"(?i)(?:sha-?\d*|md5|hash|digest|checksum|commit|uuid|etag|nonce|(?<![a-z])ids?|version|revision|integrity|"
+    r"(?i)(?:(?<![a-z])sha-?\d*|md5|hash|digest|checksum|commit|uuid|etag|nonce|(?<![a-z])ids?|version|revision|integrity|"
     r"fingerprint|public|signature|blob|tree|parent|cache)[\w-]*[\"'`]?\s{0,2}[=:( ]{1,2}\s{0,2}[\"'`]?$"
 )
 _MADE_UP = compile_rule_pattern(
@@ -77,7 +77,7 @@ def find_strictly(text: str) -> Iterator[Span]:
         if _may_be_secret(match["v"]) or (is_random(match["v"]) and not is_stand_in(match["v"])):
             yield Span(*match.span("v"), "STRICT_NEAR")
     for match in _ALONE.finditer(text):
-        if is_drawn_part(match["v"]) and not _is_labelled_id(text, match):
+        if is_drawn_part(match["v"]) and not is_labelled_id(text, match):
             yield Span(*match.span("v"), "STRICT_RANDOM")
     for match in _ONE_TIME.finditer(text):
         if len(set(match["v"])) > 2:
@@ -93,7 +93,7 @@ def find_strictly(text: str) -> Iterator[Span]:
             yield Span(*match.span("v"), "STRICT_KEY")
 
 
-def _is_labelled_id(text: str, match: re.Match[str]) -> bool:
+def is_labelled_id(text: str, match: re.Match[str]) -> bool:
     """Tell whether a random value is a digest, an id or a placeholder by its form or the words before it."""
     value = match["v"]
     if _ID.fullmatch(value) or is_stand_in(value) or find_keyed_placeholders(value):

@@ -102,6 +102,7 @@ _TELLING = sum(
     for rank, each in enumerate(_GENERAL)
     if any(each is one for one in (*people.TELLING, accounts.ACCOUNTS))
 )
+_OF_WORDS = 1 << _FIRST + _GENERAL.index(drawn_tokens.PREFIXED)
 _MAX_DEPTH = 6
 _HEAD = 64  # characters of a known value in its probe
 
@@ -122,10 +123,17 @@ class DetectorNeeds(NamedTuple):
     def of_part(self) -> "DetectorNeeds | None":
         """Return what a part of the text needs at most, or None where it must be asked again.
 
-        It is given for a single detector, which costs less to run than to ask for.
+        It is given for a single detector and for the user's names and home folders, which cost less to run
+        than to ask for.
         """
-        single = self.bits > 0 and not self.bits & self.bits - 1 and not self.bits & (_TOKENS | _KEYS)
-        return DetectorNeeds(self.bits) if single else None
+        others = self.bits & ~(_NAMES | _HOMES)
+        few = self.bits > 0 and not others & others - 1 and not others & (_TOKENS | _KEYS)
+        return DetectorNeeds(self.bits) if few else None
+
+    @property
+    def of_words(self) -> bool:
+        """Whether each detector judges a word by itself, whatever blanks separate it from."""
+        return not self.bits & ~_OF_WORDS
 
 
 NOTHING = DetectorNeeds(0)

@@ -22,7 +22,6 @@ from tracemill.privacy.redaction.redact_json import is_json, is_json_string, may
 _MAX_PASSES = 5
 _MAX_DEPTH = 6
 _MAX_CACHED = 100_000  # characters of a text whose result is cached: keys, paths, commands and files recur
-_SHORT = 600  # a shorter text is cheaper to ask than to search
 _MAX_PARSED = 300_000  # characters of a text that is parsed as Python
 _PERSONAL = frozenset(("EMAIL", "IP", "MAC", "PHONE", "HOST"))
 NO_SECRETS = frozenset(
@@ -109,7 +108,7 @@ class LeafRedactor:
         return self.detectors.needs(text) if needs is None else needs
 
     def _redact(self, text: str, depth: int, within: DetectorNeeds | None) -> str:
-        needs = self.needs_of(text) if within is None or len(text) < _SHORT else within
+        needs = self.needs_of(text) if within is None else within
         if not needs.bits:
             return text
         if depth < _MAX_DEPTH and may_redact_json(text):

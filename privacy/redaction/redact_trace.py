@@ -80,10 +80,11 @@ class TraceParts:
         return self._names[name]
 
     def _look_ahead(self, trace: Trace) -> None:
-        """Check all ids and names at once, since most need no detector."""
+        """Check all ids and names at once, since most need no detector but that of drawn words."""
         short = dict.fromkeys(_short_strings(trace))
-        together = "\n".join(short)
-        if "\\" not in together and not self._leaf.needs_of(together).bits:
+        together = " ".join(short)
+        needs = self._leaf.needs_of(together)
+        if "\\" not in together and needs.of_words and not self._leaf.detectors.spans(together, needs):
             self._clean = frozenset(short)
 
     def _context(self, context: Context) -> Context:

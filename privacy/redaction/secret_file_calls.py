@@ -61,6 +61,8 @@ def _context(context: Context, harness: str, leaf: LeafRedactor, made: _Made) ->
 
 def _judge(call: ToolCall, harness: str) -> tuple[FileKind, bool] | None:
     """Return the kind of secret file that a call names, and whether it writes it; else None."""
+    if not named_secret_file(call.arguments):  # as JSON spells it
+        return None
     rule = rule_of(harness, call.name)
     arguments = read_arguments(call.arguments) if rule else None
     if rule is None or arguments is None:
@@ -73,8 +75,7 @@ def _judge(call: ToolCall, harness: str) -> tuple[FileKind, bool] | None:
     else:
         paths = [each for name in rule.paths if isinstance(each := arguments.get(name), str)]
         kind = next((each for path in paths if (each := named_secret_file(path))), None)
-    named = kind and named_secret_file(call.arguments)  # as JSON spells them too
-    return (kind, rule.reading != "shell") if kind and named else None
+    return (kind, rule.reading != "shell") if kind else None
 
 
 def _with_calls(

@@ -103,8 +103,9 @@ def _is_posted_to(value: str) -> bool:
 
 _ID = rf"(?:{UUID}|[0-9a-f]{{32,64}}|[A-Za-z0-9_-]{{16,128}})"
 _SLASH = r"\\?/"
+PREFIXED = make_probed_detector(find_prefixed, r"[A-Za-z0-9][_-][A-Za-z0-9]{20}")
 DETECTORS: tuple[Detector, ...] = (
-    make_probed_detector(find_prefixed, r"[A-Za-z0-9][_-][A-Za-z0-9]{20}"),
+    PREFIXED,
     make_probed_detector(
         find_dotted, r"\.[A-Za-z0-9_-]{8}(?:[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{20}|[A-Za-z0-9_-]{32})"
     ),

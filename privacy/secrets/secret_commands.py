@@ -378,6 +378,7 @@ _SHELLS_OWN = (
     r"\b(?:print)?env(?:\b|:)|\b(?:set|export|(?:declare|typeset|export|local) -[a-z]*[xp][a-z]*)[ \t]*(?:\\n|[\n\"|;&)>}]|$)"
     r"|GetEnvironmentVariable|extraheader|drf_create|\bps -?(?:[a-z]*eww|auxe|axe)|process\.env|\bENV\b"
 )
+_START = r"(?:\b|\\[nrt])"  # of a word, also after a line end that JSON escapes
 _SECRET_PART = re.compile(
     r"(?i)passw|pass\b|secret|token|key|credential|\bpin\b|otp|value|data|connection|string|pwd|private|\.\.|\*|@"
 )
@@ -436,14 +437,24 @@ PROGRAMS = frozenset((*_PRINTING, *_HOLDING, *_LISTING)) - {"dir", "ls", "ps"}
 
 
 def _trigger() -> str:
+    """Build a pattern of each command of the table that has no keyword: its program, then its first word."""
     keyword = re.compile(rf"(?i){_KEYWORDS}")
-    names: set[str] = set()
+    following: dict[str, set[str]] = {}
     for line in (_ALL + _FIELDS[1:] + _ENVIRONMENTS[1:]).split("\n"):
         words = [word.split("|") for word in line.split() if word[0] not in "!+~?"]
         if words and " ?" not in line and not any(all(map(keyword.search, word)) for word in words):
-            names.update(words[0])
-    names -= {"dir", "ls", "ps"}
-    return rf"(?i)(?:{_KEYWORDS}|{_SHELLS_OWN})|\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b"
+            first = words[1] if len(words) > 1 and "*" not in "".join(words[1]) else [""]
+            for program in words[0]:
+                following.setdefault(program, set()).update(first)
+    programs: dict[str, list[str]] = {}
+    for program in sorted(following.keys() - {"dir", "ls", "ps"}):
+        words = "" if "" in following[program] else "|".join(map(re.escape, sorted(following[program])))
+        programs.setdefault(words, []).append(re.escape(program))
+    commands = (
+        rf"(?:{'|'.join(names)})\b" + (rf"[\s\S]*{_START}(?:{words})" if words else "")
+        for words, names in programs.items()
+    )
+    return rf"(?i)(?:{_KEYWORDS}|{_SHELLS_OWN})|{_START}(?:{'|'.join(commands)})"
 
 
 TRIGGER = _trigger()
