@@ -196,7 +196,8 @@ class ComposerReplicationTrainer(GRPOTrainer):
             inputs = [{**row, "prompt": state["prompt"]} for row, state in zip(inputs, states, strict=True)]
             self._tools_of_rows = [state["tools"] for state in states]
         batch = super()._generate_and_score_completions(inputs)
-        if not self.model.training:
+        model: Any = self.model
+        if not model.training:
             return batch
         if self.channels.shapes_advantages or self.channels.importance != "off":
             keep = batch["completion_mask"] * batch.get("tool_mask", 1)
@@ -219,7 +220,8 @@ class ComposerReplicationTrainer(GRPOTrainer):
             for prompt, hint in zip(self._asked, hints, strict=True)
         ]
         prompt_ids, _, _ = self._tokenize_prompts(told)
-        ids, seen = _pad_left(prompt_ids, self._tokenizer.pad_token_id, now.device)
+        padding: Any = self._tokenizer.pad_token_id
+        ids, seen = _pad_left(prompt_ids, padding, now.device)
         is_hinted = torch.tensor([bool(hint) for hint in hints], device=now.device)[:, None]
         hinted = self._log_probs(batch, ids, seen).where(is_hinted, now)
         shaped = shape_advantages(batch["advantages"], hinted, now, keep, grpo_share=1 - self.alpha_sdpo)
@@ -254,12 +256,11 @@ class ComposerReplicationTrainer(GRPOTrainer):
 
     def _log_probs(self, batch: Mapping[str, Tensor], prompt_ids: Tensor, prompt_mask: Tensor) -> Tensor:
         """Return the log probability of each sampled token after these prompts, `[B, T]`, a constant."""
-        with (
-            torch.no_grad(),
-            disable_gradient_checkpointing(self.model, self.args.gradient_checkpointing_kwargs),
-        ):
+        model: Any = self.model
+        checkpointing: Any = self.args.gradient_checkpointing_kwargs
+        with torch.no_grad(), disable_gradient_checkpointing(model, checkpointing):
             log_probs, _, _ = self._get_per_token_logps_and_entropies(
-                self.model,
+                model,
                 torch.cat([prompt_ids, batch["completion_ids"]], dim=1),
                 torch.cat([prompt_mask, batch["completion_mask"]], dim=1),
                 batch["completion_ids"].shape[1],

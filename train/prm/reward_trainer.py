@@ -42,7 +42,8 @@ def prm_trainer(
         peft_config=lora_of(settings, "SEQ_CLS"),
     )
     if settings.lora is not None and settings.lora.quantize != "none":
-        for name, weight in trainer.model.named_parameters():
+        model: Any = trainer.model
+        for name, weight in model.named_parameters():
             if weight.requires_grad and ".score." in name:  # TRL made it bfloat16, its input is of `dtype`
                 weight.data = weight.data.to(getattr(torch, settings.dtype))
     return trainer

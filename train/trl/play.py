@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM
-from transformers.utils import get_json_schema
+from transformers.utils.chat_template_utils import get_json_schema
 from trl.chat_template_utils import add_response_schema
 
 from tracemill.records.errors import TrainingError
