@@ -38,6 +38,7 @@ _PIN_NAME = compile_rule_pattern(
     r"(?:(?<![A-Za-z0-9])(?i:pin|puk)|(?<=[a-z])(?:Pin|PIN))[_-]?(?i:code|number)?$"
 )
 _PIN = compile_rule_pattern(r"\d{4,8}")
+_BELOW_VARIABLE = compile_rule_pattern(r"\$\{?[A-Z_][A-Z0-9_]*\}?(?:/[\w.+-]+)+")  # a file, not a secret
 _NO_NAME = compile_rule_pattern(r"[\"\\\n]|::")
 # Names under which a word or a number is a secret too.
 _SETS = compile_rule_pattern(
@@ -69,6 +70,8 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
     """
     if _PIN_NAME.search(name) and _PIN.fullmatch(value):
         return "PIN"
+    if _BELOW_VARIABLE.fullmatch(value):
+        return None
     kind = _kind_of(name)
     whole = plain and (kind == "PASSWORD" or value.isdigit()) and bool(_SETS.search(name))
     if kind and whole and is_plain_password(value) and not _same_word(name, value):

@@ -225,6 +225,13 @@ def test_an_inspected_container_keeps_its_digests() -> None:
     assert _output("claude_code", "docker inspect web", told) == told
 
 
+@pytest.mark.parametrize("before", ["docker ps", "cd web", "# what runs"])
+def test_a_later_line_of_a_command_prints_too(before: str) -> None:
+    value = "kw93-" + "".join(random.Random(before).choices("abcdefghkmnpqrstuvwxyz23456789", k=18))
+    told = f'[{{"Config": {{"Env": ["PATH=/usr/bin", "ACME_LICENSE={value}"]}}}}]'
+    assert value not in _output("claude_code", f"{before}\ndocker inspect web", told)
+
+
 def test_queries_are_judged_by_their_columns() -> None:
     assert judge_query("psql", "select api_key from users") is True
     assert judge_query("psql", "select login, password from users") is False

@@ -34,6 +34,7 @@ SETTINGS: dict[str, Callable[[str], str]] = {
 ORDINARY = (
     'password: "${DB_PASSWORD}"', 'password = os.environ["DB_PASSWORD"]', 'password: "<your password>"', "password = get_password()",
     "password: str = Field(...)", 'password: "Must be at least 8 characters!"', "password=$(cat /run/secrets/db)", '"password": "{{ .Values.db.password }}"',
+    "signingkey = $KEYDIR/id.pub", "api_secret = ${HOME}/.config/app/key",
     "password = self._config['db']['password2']", "passwordField = new JPasswordField(20);", "token = tokens[i + 1]", "password: z.string().min(8).max(64),",
     "| Name | Type | Token |\n|---|---|---|\n| access_2 | String | The Token2 |\n", "id,password,token\n1,string,number\n",
 )  # fmt: skip
