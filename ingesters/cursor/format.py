@@ -47,7 +47,7 @@ def _beside(path: Path) -> Iterator[str]:
 
 FORMAT = Format(
     name="cursor",
-    version=1,
+    version=2,
     dialects=("cursor", "cursor_markdown"),
     detect=_no_record,
     detect_database=_detect_database,
@@ -59,7 +59,7 @@ FORMAT = Format(
     facts=FormatFacts(
         of="Cursor: the databases of the editor (state.vscdb), and conversations exported as Markdown",
         recognised="SQLite with keys of conversations; Markdown with a line of the export under its title",
-        prompt="messages, approximate; no system prompt, tools or attachments; exports lack calls",
+        prompt="messages, approximate; no system prompt, tools or attachments; exports are counted only",
         page="docs/formats/cursor.md",
         keys=frozenset(("composerId", "bubbleId", "fullConversationHeadersOnly", "toolFormerData")),
     ),

@@ -1,11 +1,10 @@
-"""Read a Cursor database, or an export of one conversation, into one trace a conversation."""
+"""Read a Cursor database into one trace a conversation, and count the answers of exports."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PureWindowsPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.ingesters.common.report_counts import count_traces_in_report, read_rows_counting_faults
 from tracemill.ingesters.common.run_identity import run_identity_digest
@@ -17,12 +16,11 @@ from tracemill.ingesters.cursor.conversations import (
     read_parents,
     read_workspace_folder,
 )
-from tracemill.ingesters.cursor.markdown import Export, read_exports
+from tracemill.ingesters.cursor.markdown import read_exports
 from tracemill.ingesters.reading.sqlite_files import open_database
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
-from tracemill.records.message import Message
-from tracemill.records.trace import Context, Fidelity, Trace
+from tracemill.records.trace import Trace
 
 SOURCE = "cursor"
 MARKDOWN = "cursor_markdown"
@@ -45,9 +43,16 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 
 def iter_export_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the traces of exports and fill the report. Raises SourceError where they cannot be read."""
-    traces = (_export_trace(export, path, report) for export in read_exports(path, report))
-    yield from count_traces_in_report(traces, report)
+    """Yield no trace, and count the answers of exports: what the agent called is left out of them.
+
+    Nobody can judge such a step: its text alone would look like the end of the work. Raises SourceError where
+    the file cannot be read.
+    """
+    for who, said in read_exports(path, report):
+        report.records["user" if who == "User" else "assistant"] += 1
+        if who != "User" and said:
+            report.skipped[NO_CALLS] += 1
+    yield from ()
 
 
 def _trace(
@@ -99,29 +104,3 @@ def _path_of(folder: str) -> str:
     """Return the path of a folder that may be given as a URI, without a slash before a drive."""
     path = unquote(urlsplit(folder).path) if "://" in folder else folder
     return path[1:] if path[:1] == "/" and path[2:3] == ":" else path
-
-
-def _export_trace(export: Export, path: Path, report: IngestReport) -> Trace | None:
-    growing = GrowingContext()
-    for who, said in export.turns:
-        report.records["user" if who == "User" else "assistant"] += 1
-        if who == "User" and said:
-            growing.add_message(Message("user", said))
-        elif said:
-            report.flags[NO_CALLS] += 1
-            growing.add_action(Message("assistant", said), StepFacts())
-    if not growing.steps:
-        report.skipped[NO_STEP] += 1
-        return None
-    fidelity = Fidelity(context="lost")
-    context = Context(0, tuple(growing.messages), tuple(growing.steps), "start", (), fidelity)
-    return Trace(
-        trace_id=make_trace_id(MARKDOWN, run_identity_digest(growing.messages)),
-        source=SOURCE,
-        dialect=MARKDOWN,
-        harness=SOURCE,
-        contexts=(context,),
-        harness_version=export.version,
-        origin=path.name,
-        notes={"contexts_start": 1},
-    )

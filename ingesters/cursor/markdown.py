@@ -6,7 +6,6 @@ several exports. Behind each line of dashes stands who speaks.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tracemill.ingesters.reading.decompress import open_bytes
@@ -20,22 +19,13 @@ _EXPORT = re.compile(
 _SPEAKER = re.compile(r"^---\n\n\*\*(User|Cursor)\*\*\n", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Export:
-    """One export: its title, the version that wrote it, and who said what."""
-
-    title: str
-    version: str
-    turns: tuple[tuple[str, str], ...]
-
-
 def begins_export(head: bytes) -> bool:
     """Return whether the first bytes of a file hold the head of an export."""
     return _EXPORT.search(head.decode("utf-8", "replace").replace("\r\n", "\n")) is not None
 
 
-def read_exports(path: Path, report: IngestReport) -> Iterator[Export]:
-    """Yield the exports of a file. Raises SourceError where it cannot be read."""
+def read_exports(path: Path, report: IngestReport) -> Iterator[tuple[str, str]]:
+    """Yield who said what in the exports of a file. Raises SourceError where it cannot be read."""
     with raise_source_errors(path), open_bytes(path) as stream:
         data = stream.read()
     try:
@@ -45,11 +35,7 @@ def read_exports(path: Path, report: IngestReport) -> Iterator[Export]:
         text = data.decode("utf-8-sig", "replace")
     text = text.replace("\r\n", "\n")
     heads = list(_EXPORT.finditer(text))
-    for place, head in enumerate(heads):
-        end = heads[place + 1].start() if place + 1 < len(heads) else len(text)
+    for head, end in zip(heads, [*(each.start() for each in heads[1:]), len(text)], strict=True):
         _, *spoken = _SPEAKER.split(text[head.end() : end])
-        turns = tuple(
-            (who, said.strip().removesuffix("\n---").rstrip())
-            for who, said in zip(spoken[::2], spoken[1::2], strict=True)
-        )
-        yield Export(head["title"], head["version"], turns)
+        for who, said in zip(spoken[::2], spoken[1::2], strict=True):
+            yield who, said.strip().removesuffix("\n---").rstrip()
