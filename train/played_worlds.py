@@ -16,7 +16,7 @@ SOLVED = 1.0
 
 
 class PlayQuestion(BaseModel):
-    """Which models play which tasks of a world, and how."""
+    """A request to play tasks of a world: the models, the tasks, and how."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -37,7 +37,7 @@ class PlayQuestion(BaseModel):
 
 
 class PlayedTasks(BaseModel):
-    """What came of the episodes of each model, in the order of tasks."""
+    """The outcomes of the episodes of each model, in the order of tasks."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

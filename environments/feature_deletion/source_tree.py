@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracemill.environments.parse_python import parse_python
 from tracemill.records.errors import EnvironmentTaskError
 
 LEFT_OUT = (
@@ -110,7 +111,7 @@ def read_functions(code: Path) -> Iterator[Function]:
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         try:
-            tree = ast.parse(text)
+            tree = parse_python(text)
         except (SyntaxError, ValueError):
             continue
         yield from _functions(tree, file, text.splitlines(), "")

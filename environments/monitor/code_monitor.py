@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tracemill.environments.monitor.evasion_signs import evasion_signs
 from tracemill.environments.monitor.hack_finding import Gravity, HackFinding
+from tracemill.environments.parse_python import parse_python
 from tracemill.environments.sandbox.file_trees import walk_files
 
 _MOST_BYTES = 1_000_000
@@ -125,7 +126,7 @@ def _same(one: Path, other: Path) -> bool:
 def _signs(source: str) -> set[tuple[str, Gravity]]:
     """Return the rules that a source text meets; one that does not parse meets those on its text."""
     try:
-        tree = ast.parse(source)
+        tree = parse_python(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {sign for text, sign in _TEXTS.items() if text in source and text.startswith((".", "/"))}
     found = evasion_signs(tree)

@@ -14,6 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tracemill.environments.parse_python import parse_python
+
 _EXCEPTIONS = (
     "KeyError",
     "IndexError",
@@ -98,7 +100,7 @@ def change_expectations(source: str, seed: int) -> str:
     A file that does not parse is returned as it is.
     """
     try:
-        tree = ast.parse(source)
+        tree = parse_python(source)
     except SyntaxError:
         return source
     rng, data = random.Random(seed), source.encode()

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracemill.environments.parse_python import parse_python
+
 _FEW = 3
 
 
 @dataclass(frozen=True)
 class Mix:
-    """Which tests of a copy are wrong: functions by name, and files that are wrong as a whole."""
+    """The tests of a copy that are wrong: functions by name, and files that are wrong as a whole."""
 
     functions: frozenset[str]
     files: frozenset[str]
@@ -122,5 +124,5 @@ def _spans(source: bytes) -> list[tuple[str, int, int]]:
             elif not is_function:
                 visit(child)
 
-    visit(ast.parse(source))
+    visit(parse_python(source))
     return found

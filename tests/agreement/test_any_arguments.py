@@ -38,7 +38,7 @@ def names_of(tool: str) -> list[str]:
     return sorted(named - {""})
 
 
-def made(tool: str, **arguments: Any) -> ToolCall:
+def made(tool: str, /, **arguments: Any) -> ToolCall:
     return ToolCall("c1", tool, json.dumps(arguments))
 
 

@@ -243,7 +243,7 @@ def test_keys_of_a_real_terminal_accept_reject_undo_stop_and_go_on(
     code, said = audit.end()
     assert code == 0
     assert "1 of 1 pairs accepted: precision 1.00" in said
-    again = terminal("demo@latest")
+    again = terminal("--release", "demo@latest")
     again.wait_for("2 of 3 ", KEYS)
     again.press("\x03")
     assert again.end()[0] == 0

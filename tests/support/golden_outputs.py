@@ -90,7 +90,9 @@ class Part:
 def parts() -> dict[str, Part]:
     """Return every part by its name."""
     readers = [
-        Part(f"reader {form.name}", "version", form.version, form.read, functools.partial(_reader, form.name))
+        Part(
+            f"reader {form.name}", "version", form.version, form.detect, functools.partial(_reader, form.name)
+        )
         for form in FORMATS
     ]
     others = [
