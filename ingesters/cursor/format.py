@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -45,6 +46,12 @@ def _beside(path: Path) -> Iterator[str]:
         yield str(path.with_name("workspace.json"))
 
 
+def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
+    """Remove the file beside a database that names its folder."""
+    folders = {source.path.parent for source in sources if source.dialect == "cursor"}
+    return [each for each in sources if each.path.name != "workspace.json" or each.path.parent not in folders]
+
+
 FORMAT = Format(
     name="cursor",
     version=2,
@@ -54,6 +61,7 @@ FORMAT = Format(
     detect_text=_detect_text,
     read=_read,
     beside=_beside,
+    without_claimed=_without_claimed,
     records=lazy_function("tracemill.ingesters.cursor.vocabulary:read_records"),
     kinds=lazy_function("tracemill.ingesters.cursor.vocabulary:kinds_of_conversation"),
     facts=FormatFacts(
