@@ -61,7 +61,8 @@ def detect_file(path: Path) -> str | None:
             return _detect_parquet(path)
         if head.startswith(MAGIC):
             return _detect_database(path)
-        if dialect := _ask_formats(lambda form: form.detect_text(head)):
+        is_json = head.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
+        if not is_json and (dialect := _ask_formats(lambda form: form.detect_text(head))):
             return dialect
         with open_bytes(path) as stream:
             if dialect := _detect_lines(stream):

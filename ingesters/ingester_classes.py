@@ -57,25 +57,25 @@ class SessionIngester:
 
 
 class ClaudeCodeIngester(SessionIngester):
-    """Reader of sessions of Claude Code."""
+    """Reader of sessions of Claude Code: JSONL files below `~/.claude/projects`."""
 
     source = "claude_code"
 
 
 class CodexIngester(SessionIngester):
-    """Reader of rollouts of Codex CLI."""
+    """Reader of rollouts of Codex CLI: JSONL files below `~/.codex/sessions`."""
 
     source = "codex"
 
 
 class PiIngester(SessionIngester):
-    """Reader of sessions of Pi."""
+    """Reader of sessions of Pi: JSONL files that hold a tree of messages."""
 
     source = "pi"
 
 
 class GeminiCLIIngester(SessionIngester):
-    """Reader of sessions of Gemini CLI."""
+    """Reader of sessions of Gemini CLI: files of chats below `~/.gemini/tmp`."""
 
     source = "gemini_cli"
 
@@ -93,7 +93,7 @@ class CursorIngester(SessionIngester):
 
 
 class OpencodeIngester(SessionIngester):
-    """Reader of exports of opencode."""
+    """Reader of exports of opencode: what `opencode export` writes, one object a session."""
 
     source = "opencode"
 
@@ -105,31 +105,31 @@ class OpenHandsIngester(SessionIngester):
 
 
 class SWEAgentIngester(SessionIngester):
-    """Reader of trajectories of SWE-agent."""
+    """Reader of trajectories of SWE-agent: `.traj` files and the folders they lie in."""
 
     source = "swe_agent"
 
 
 class MiniSWEAgentIngester(SessionIngester):
-    """Reader of trajectories of mini-swe-agent."""
+    """Reader of trajectories of mini-swe-agent: `.traj.json` files and the folders they lie in."""
 
     source = "mini_swe_agent"
 
 
 class InspectIngester(SessionIngester):
-    """Reader of logs of inspect."""
+    """Reader of logs of inspect: `.eval` archives or JSON, a session a sample."""
 
     source = "inspect_ai"
 
 
 class ATIFIngester(SessionIngester):
-    """Reader of ATIF trajectories."""
+    """Reader of ATIF trajectories: runs of Harbor and Terminal-Bench, with what continues them."""
 
     source = "atif"
 
 
 class OTelIngester(SessionIngester):
-    """Reader of OpenTelemetry spans."""
+    """Reader of OpenTelemetry spans of generative AI: OTLP as JSON, a session a trace."""
 
     source = "otel"
 
