@@ -1,7 +1,7 @@
 """The publish gate: judge a release, decoded as readers see it, before it is published."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracemill.privacy.publish_gate.accepted_findings import read_accepted, record_accepted
@@ -93,14 +93,26 @@ def release_gate_opinions(verdict: ScanResult, rules_version: str) -> tuple[str,
     return (own, f"kingfisher {verdict.second}") if verdict.second else (own,)
 
 
+_WAYS_OUT = (
+    "name them in `redact` of [privacy] and add --reredact, or --allow-finding the fingerprint of each that "
+    "may be published; `tracemill status --pairs 3` shows pairs meanwhile:"
+)
+
+
 def _refusal(refused: list[Finding], verdict: ScanResult) -> tuple[str, str, str]:
-    lines = [f"  {printable(found.text(), 2_000)}" for found in refused[:SHOWN]]
-    if len(refused) > SHOWN:
-        lines.append(f"  and {len(refused) - SHOWN} more")
+    values: dict[str, list[Finding]] = {}
+    for found in refused:
+        values.setdefault(found.fingerprint, []).append(found)
+    lines = [
+        f"  {printable(replace(same[0], times=sum(each.times for each in same)).text(), 2_000)}"
+        for same in list(values.values())[:SHOWN]
+    ]
+    if len(values) > SHOWN:
+        lines.append(f"  and {len(values) - SHOWN} more")
     if verdict.second is None:
         lines.append(f"  {ABSENT}")
     return (
         f"the release is refused: {summarize_findings(refused)}",
         "none",
-        "\n".join(["redact them, or --allow-finding the fingerprint of each that may be published:", *lines]),
+        "\n".join([_WAYS_OUT, *lines]),
     )

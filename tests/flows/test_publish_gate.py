@@ -60,6 +60,8 @@ def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
     assert refused.stdout == ""
     head, *lines = refused.stderr.strip().splitlines()
     assert head.startswith("tracemill: the release is refused: 1 private value in ")
+    assert "name them in `redact` of [privacy] and add --reredact" in head
+    assert len(lines) == 1  # a line for each value, not for each place
     assert "  README.md line " in lines[0]  # the card shows the pair
     assert "GITHUB_TOKEN: " in lines[0]
     assert "The key is [GITHUB_TOKEN, 40 characters]." in lines[0]

@@ -83,9 +83,10 @@ def test_a_planted_key_refuses_the_release_and_is_never_told(tmp_path: Path, env
     assert first.startswith("the release is refused: 1 private value in 9 places; expected none")
     fingerprint = fingerprint_finding(KEY, "GITHUB_TOKEN", planted)
     assert lines[0] == (
-        f"  {fingerprint}  {TABLE} row 2 chosen[0].tool_calls[0].function.arguments.command (7 places): "
+        f"  {fingerprint}  {TABLE} row 2 chosen[0].tool_calls[0].function.arguments.command (9 places): "
         "GITHUB_TOKEN: cat .env [GITHUB_TOKEN, 40 characters]"
     )
+    assert len(lines) == 1 or environ is WITHOUT
     assert planted not in str(caught.value)
     assert planted[4:20] not in str(caught.value)
     left = [path.name for path in (tmp_path / "releases" / "demo").iterdir()]

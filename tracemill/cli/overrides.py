@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tracemill.records.errors import ConfigError
+
 
 def source_overrides(
     paths: Sequence[str] | None, hub: Sequence[str] | None, form: str | None, min_age: float | None
 ) -> dict[str, Any]:
-    """Return the keys of `[sources]`."""
+    """Return the keys of `[sources]`. Raises ConfigError for an empty path, which an unset variable gives."""
+    if paths and "" in paths:
+        raise ConfigError("a --path is empty", "a file, a folder or a URL")
     given = {"paths": paths, "hub": hub, "format": form, "min_age_minutes": min_age}
     return {key: value for key, value in given.items() if value is not None and value != []}
 
