@@ -3,11 +3,11 @@
 import ast
 from threading import Lock
 
-_ALONE = Lock()
-"""Python 3.11 counts the depth of the tree that is built for all threads together."""
+PARSING = Lock()
+"""Held while a module is parsed: Python 3.11 counts the depth of a tree for all threads together."""
 
 
-def parse_python(text: str | bytes) -> ast.Module:
+def parse_python(text: str) -> ast.Module:
     """Return the tree of a module. Raises what `ast.parse` raises."""
-    with _ALONE:
+    with PARSING:
         return ast.parse(text)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tracemill.environments.parse_python import PARSING
 from tracemill.environments.verdict.decide import decide
 from tracemill.environments.verdict.mix_tests import mixes_of, write_mix
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
@@ -62,13 +63,15 @@ def judge(bed: TestBed, exam: Exam, candidate: Path, rng: random.Random | None =
     """Run the tests of an exam on a candidate repository and return the verdict."""
     rng = rng or random.SystemRandom()
     bed = replace(bed, limits=replace(bed.limits, seconds=max(_LEAST_SECONDS, _SLOWER * exam.seconds)))
-    mixes = mixes_of(exam.fail_to_pass, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
+    with PARSING:
+        mixes = mixes_of(exam.fail_to_pass, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
     runs: list[TestRun] = []
     for mix in mixes:
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as name:
             tests = Path(name, "tests")
             shutil.copytree(exam.tests, tests)
-            write_mix(mix, exam.tests, exam.wrong_tests, tests)
+            with PARSING:
+                write_mix(mix, exam.tests, exam.wrong_tests, tests)
             runs.append(bed.run(candidate, tests, exam.files, hash_seed=rng.randrange(1, 1 << 32)))
         if runs[-1].ending != "exited":
             break

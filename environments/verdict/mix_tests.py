@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracemill.environments.parse_python import parse_python
-
 _FEW = 3
 
 
@@ -124,5 +122,5 @@ def _spans(source: bytes) -> list[tuple[str, int, int]]:
             elif not is_function:
                 visit(child)
 
-    visit(parse_python(source))
+    visit(ast.parse(source))
     return found

@@ -22,11 +22,9 @@ NOT_DETECTED_CODE = {
     "a guess",
     "a mock",
     "an equality in disguise",
-    "assertion errors that nobody raises",
     "equality with what looks natural",
     "import hook that empties tests",
     "memory until it is killed",
-    "options of the framework in the environment",
     "tests removed",
 }
 """Blocked, and no monitor calls them a hack."""
