@@ -23,7 +23,6 @@ from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
 SOURCE = "cursor"
-MARKDOWN = "cursor_markdown"
 NO_STEP = "conversation without a step"
 NO_MESSAGE = "conversation without a message"
 NO_CALLS = "answer of an export, which leaves out calls and results"

@@ -13,7 +13,7 @@ from tracemill.ingesters.reading.json_reading import INVALID_UTF8, raise_source_
 from tracemill.records.ingest_report import IngestReport
 
 _EXPORT = re.compile(
-    r"^# (?P<title>[^\n]*)\n_Exported on [^\n]{6,60} from Cursor \((?P<version>[\w.+-]{1,40})\)_[ \t]*$",
+    r"^# [^\n]*\n_Exported on [^\n]{6,60} from Cursor \([\w.+-]{1,40}\)_[ \t]*$",
     re.MULTILINE,
 )
 _SPEAKER = re.compile(r"^---\n\n\*\*(User|Cursor)\*\*\n", re.MULTILINE)
