@@ -132,7 +132,7 @@ class DetectorNeeds(NamedTuple):
 
     @property
     def of_words(self) -> bool:
-        """Whether each detector judges a word by itself, whatever blanks separate it from."""
+        """Return whether each detector judges a word by itself, whatever blanks stand around it."""
         return not self.bits & ~_OF_WORDS
 
 
