@@ -21,6 +21,7 @@ from tracemill.ingesters.atif.steps import (
     unread_step,
 )
 from tracemill.ingesters.common.chat_messages import count_unread_run
+from tracemill.ingesters.common.flags import NO_ACTION
 from tracemill.ingesters.common.growing_context import GrowingContext
 from tracemill.ingesters.common.openai_messages import (
     as_mapping,
@@ -40,7 +41,6 @@ DIALECT = "atif"
 _STARTS = get_args(ContextStart)
 COPIED = "answer copied from another trajectory"
 HARNESS_NOTE = "note of the harness, not known to be shown"
-NO_ACTION = "step of the agent without text and calls"
 NO_MODEL = "step of the agent that no model made"
 NO_STEP = "trajectory without a step"
 NOT_STEPS = "steps are not a list of steps"

@@ -14,6 +14,7 @@ from tracemill.ingesters.claude_code.token_check import (
     PromptCheck,
     thinking_tokens_for_check,
 )
+from tracemill.ingesters.common.flags import NO_ACTION
 from tracemill.records.families import family_of
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import Message, ToolSpec
@@ -142,7 +143,7 @@ class _ContextBuilder:
         if not unit.acts:
             self.unread = self.unread or unit.unread
             if own:
-                self.report.flags["step without action"] += 1
+                self.report.flags[NO_ACTION] += 1
             return
         if self._lacks_prompt(unit):
             self._flag_missing_prompt(unit, place, own)

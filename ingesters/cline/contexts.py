@@ -27,14 +27,13 @@ from tracemill.ingesters.cline.messages import (
     unread_blocks,
 )
 from tracemill.ingesters.cline.task_files import Range, Request, TaskFiles
+from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import Message
 from tracemill.records.trace import Context, ContextStart, Fidelity
 
-NO_ACTION = "step without action"
-BROKEN_OFF = "answer that broke off"
 CUT_ANSWER = "answer that the harness cut off behind its call"
 TEXT_RESULT = "result of a call written as text of the user"
 UNDATED = "summary or truncation of an unknown time"

@@ -15,6 +15,7 @@ from tracemill.ingesters.cline.messages import (
     result_failure,
     unread_blocks,
 )
+from tracemill.ingesters.common.flags import NO_ACTION
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_argument_text
 from tracemill.ingesters.common.report_counts import count_traces_in_report
@@ -31,7 +32,6 @@ DIALECT = "cline_session"
 AGENTS = ("lead", "subagent", "teammate")
 SUFFIX = ".messages.json"
 NO_STEP = "session without a step"
-NO_ACTION = "step without action"
 DISPLAYED = "message that was displayed and not sent"
 LATER_CONTRACT = "session of a later version of the contract"
 DAMAGED = "file beside the session that cannot be read"

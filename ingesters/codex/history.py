@@ -22,6 +22,7 @@ from tracemill.ingesters.codex.items import (
     parse_codex_result,
     parse_codex_thought,
 )
+from tracemill.ingesters.common.flags import NO_ACTION
 from tracemill.ingesters.common.growing_context import GrowingContext, PromptStyle, StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_content_text
 from tracemill.records.ingest_report import IngestReport, record_type
@@ -33,7 +34,6 @@ COPIED = "answer copied from the session it was forked from"
 CUT_OFF = "answer cut off by an interrupt"
 DISPLACED = "text between a call and its result, shown behind the result"
 MOVED = "text behind a call of the same answer, shown before it"
-NO_ACTION = "answer without text and calls"
 SEARCHED = "search of the web, whose result is not recorded"
 _BYTES_PER_TOKEN = 4
 _TOLERANCE = 1.2

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.cursor.conversations import USER, Conversation, Record
 from tracemill.ingesters.cursor.messages import (
@@ -34,8 +35,6 @@ SUMMARISED = "message behind which Cursor summarised the conversation"
 OWN_ARGUMENTS = "call with the arguments that Cursor made of it"
 SHARED_USAGE = "usage of several answers together"
 SPLIT = "call that may belong to the answer before it"
-CUT_OFF_ANSWER = "answer that broke off"
-NO_ACTION = "step without action"
 NO_TEXT = "message of the user without a text"
 _STOPPED = ("aborted", "generating", "error")
 
@@ -153,7 +152,7 @@ class ConversationContext:
         )
         facts = None
         if cut:
-            self.report.flags[CUT_OFF_ANSWER] += 1
+            self.report.flags[BROKEN_OFF] += 1
             self.report.steps_synthetic += 1
         else:
             facts = self._facts(answer)

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from tracemill.ingesters.common.flags import NO_ACTION
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.ingesters.common.report_counts import count_traces_in_report
@@ -35,7 +36,6 @@ from tracemill.records.trace import Context, ContextStart, Fidelity, Trace
 
 DIALECT = "gemini_cli"
 NO_STEP = "session without a step"
-NO_ACTION = "step without action"
 SECOND_RECORD = "answer in two records"
 FEWER_TOKENS = "prompt that shrank without a record of why"
 REWIND_TO_UNKNOWN = "rewind to a message that is not in the file"

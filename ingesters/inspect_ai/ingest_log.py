@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from tracemill.harnesses.agents.registry import unknown_harness
+from tracemill.ingesters.common.flags import NO_ACTION, OVER_LIMIT
 from tracemill.ingesters.common.growing_context import StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, collect_message_calls, first_text
 from tracemill.ingesters.common.report_counts import traces_of_rows
@@ -38,8 +39,6 @@ DIALECT = "inspect_ai"
 NO_STEP = "sample without a step"
 BY_A_SCORER = "model call of a scorer"
 FAILED = "model call that failed"
-NO_ACTION = "step without action"
-NOT_WHOLE = "answer that the token limit or a filter cut off"
 NOT_AS_EMITTED = "call whose arguments did not parse"
 OTHER_CHOICES = "answer with further choices, which are not read"
 MISSING_TEXT = "text that the log refers to and does not hold"
@@ -150,7 +149,7 @@ class SampleReader:
             flags[NO_ACTION] += 1
             return None
         cut, unparsed = choice.get("stop_reason") in _CUT, has_unread_arguments(choice["message"])
-        flags[NOT_WHOLE] += cut
+        flags[OVER_LIMIT] += cut
         flags[NOT_AS_EMITTED] += unparsed
         if cut or unparsed:
             return None

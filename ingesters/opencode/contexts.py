@@ -9,6 +9,7 @@ later prompt (`rewind`). Early versions record the system prompt of each answer;
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION, OVER_LIMIT
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.ingesters.common.times import iso_time
@@ -29,9 +30,6 @@ from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import ErrorKind, Message
 from tracemill.records.trace import Context, ContextStart, Fidelity
 
-CUT_OFF_ANSWER = "answer that broke off"
-NOT_WHOLE = "answer that the token limit or a filter cut off"
-NO_ACTION = "step without action"
 BY_THE_USER = "call that the user made"
 NOT_AS_EMITTED = "call that the harness could not read"
 FAILED_COMPACTION = "compaction that failed"
@@ -150,7 +148,7 @@ class OpencodeContexts:
         self.working = message.info.get("finish") == "tool-calls" and not error and not any(stopped)
 
     def _count_cut_off(self) -> None:
-        self.report.flags[CUT_OFF_ANSWER] += 1
+        self.report.flags[BROKEN_OFF] += 1
         self.report.steps_synthetic += 1
 
     def _add_block(self, message: OpencodeMessage, block: Block, answered: bool) -> None:
@@ -178,7 +176,7 @@ class OpencodeContexts:
         if block.finish is None:
             return False
         if block.finish.get("reason") in _CUT:
-            self.report.flags[NOT_WHOLE] += 1
+            self.report.flags[OVER_LIMIT] += 1
             return False
         unread = sum(part.get("tool") == UNREADABLE_CALL for _, part in block.calls)
         self.report.flags[NOT_AS_EMITTED] += unread

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.harnesses.agents.registry import GENERIC, harness_for
+from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION
 from tracemill.ingesters.common.growing_context import StepFacts
 from tracemill.ingesters.common.openai_messages import collect_message_calls, first_text, parse_openai_tools
 from tracemill.ingesters.common.report_counts import count_traces_in_report
@@ -40,8 +41,6 @@ NOT_PARSED = "messages that do not parse, as those that were cut"
 NOT_READ = "call of a model with content that is not understood"
 FAILED_CALL = "call of a model that failed"
 CANDIDATES = "call of a model with several answers"
-NO_ACTION = "step without action"
-NOT_WHOLE = "answer that broke off"
 NO_EXPORT = "object that is no export of spans"
 TWICE = "span exported twice"
 RECORDED_TWICE = "call of a model in a span around another one's"
@@ -202,7 +201,7 @@ class _Reader:
             report.flags[NO_ACTION] += 1
             return None
         broken = span.failed or not _reasons(span, outputs).isdisjoint(_BROKEN)
-        report.flags[NOT_WHOLE] += broken
+        report.flags[BROKEN_OFF] += broken
         report.steps_synthetic += broken
         return PromptTurn(prompt, answer, self._tools(span), None if broken else _facts(span))
 

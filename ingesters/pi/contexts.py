@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION, OVER_LIMIT
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import first_text
 from tracemill.ingesters.pi.entries import SHOWN, UNSHOWN, PiEntry, PiSession
@@ -30,9 +31,6 @@ from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import Message
 from tracemill.records.trace import Context, ContextStart, Fidelity
 
-CUT_OFF_ANSWER = "answer that broke off"
-NO_ACTION = "step without action"
-NOT_WHOLE = "answer that the token limit cut off"
 MISSING_PARENT = "entry whose parent is not in the file"
 LEFT_OUT_SINCE = "2026-01-19"
 """Day of Pi 0.49.2, from which on prompts leave out answers that broke off; the file names no version."""
@@ -238,7 +236,7 @@ class ContextBuilder:
         if reason in CUT_OFF:
             if own:
                 self.report.steps_synthetic += 1
-                self.report.flags[CUT_OFF_ANSWER] += 1
+                self.report.flags[BROKEN_OFF] += 1
             if acts and entry.time < LEFT_OUT_SINCE:
                 context.growing.add_action(answer, None)
                 context.stand_in = True
@@ -248,7 +246,7 @@ class ContextBuilder:
             return
         facts = None
         if own and reason == "length":
-            self.report.flags[NOT_WHOLE] += 1
+            self.report.flags[OVER_LIMIT] += 1
         elif own:
             context.growing.close_calls()
             context.note_step()

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.common.chat_messages import PairedMessages, make_chat_observation
+from tracemill.ingesters.common.flags import NO_ACTION
 from tracemill.ingesters.common.growing_context import StepFacts
 from tracemill.ingesters.common.openai_messages import (
     as_mapping,
@@ -31,7 +32,6 @@ DIALECT = "sts"
 ROLES = ("user", "assistant", "system", "tool")
 NO_HEADER = "message before the header"
 NO_STEP = "session without a step"
-NO_ACTION = "step without action"
 NO_STEP_HERE = "answer that is no step"
 _STARTS = get_args(ContextStart)
 _KINDS = frozenset(kind.value for kind in ErrorKind)

@@ -31,6 +31,7 @@ from tracemill.ingesters.common.benchmark_ids import (
     parse_benchmark_outcome,
 )
 from tracemill.ingesters.common.chat_messages import PairedMessages
+from tracemill.ingesters.common.flags import NO_ACTION
 from tracemill.ingesters.common.foreign_rows import name_foreign_row, plain_keys
 from tracemill.ingesters.common.openai_messages import (
     collect_message_calls,
@@ -61,7 +62,6 @@ NO_MESSAGES = "row without messages, trajectory or conversations"
 NO_LIST = "messages are not a list of messages"
 NO_ROLE = "messages have no role"
 NO_STEP = "row without a step"
-NO_ACTION = "step without action"
 NO_RESULT = "row with a call without its result"
 JUDGE = "a judge's verdict on a run, no run"
 

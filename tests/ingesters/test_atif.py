@@ -129,7 +129,7 @@ def test_what_no_model_did_is_no_step() -> None:
     assert trace.step_count == 2
     assert report.flags == {
         "note of the harness, not known to be shown": 1,
-        "step of the agent without text and calls": 1,
+        "step without action": 1,
         "step of the agent that no model made": 1,
     }
 

@@ -334,7 +334,7 @@ def test_an_answer_that_the_token_limit_cut_off_is_shown_and_no_step(tmp_path: P
     trace, report = read(tmp_path, file)
     (state,) = trace.states()
     assert shown(state) == ["user: Water the beds.", "assistant: I could wat", "user: Go on."]
-    assert report.flags == {"answer that the token limit cut off": 1, "step without action": 1}
+    assert report.flags == {"answer that the token limit or a filter cut off": 1, "step without action": 1}
 
 
 def test_version_1_is_a_line_of_entries(tmp_path: Path) -> None:

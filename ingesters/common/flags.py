@@ -1,0 +1,5 @@
+"""Names of what several readers count in `IngestReport.flags`."""
+
+NO_ACTION = "step without action"
+BROKEN_OFF = "answer that broke off"  # by the user, a fault or the end of the record
+OVER_LIMIT = "answer that the token limit or a filter cut off"
