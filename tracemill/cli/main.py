@@ -222,12 +222,15 @@ def status(
         typer.Option(metavar="NAME", help="Show only pairs of this label source, such as teachers."),
     ] = None,
     nights: Annotated[int, typer.Option(metavar="N", min=0, help="Show the last N runs.")] = 7,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show every figure of the last run, and the report.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Show the last runs and the newest report, or some pairs."""
+    """Show the last runs and the releases, or some pairs."""
     from tracemill.cli.workspace_status import show_workspace
 
-    show_workspace(workspace, pairs, source, nights, json)
+    show_workspace(workspace, pairs, source, nights, json, verbose)
 
 
 app.command()(export)
