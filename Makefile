@@ -11,7 +11,7 @@ ADAPTERS = $(VENV)/openenv/.ready $(if $(findstring not long,$(TESTS)),,$(VENV)/
 # Compiled once, so that a start is as quick where Python may not write bytecode itself.
 COMPILE := $(BIN)/python -m compileall -q tracemill tracemill/*/ # links are followed where they are named
 
-.PHONY: help setup demo test test-all check docs bench teaching mutants clean
+.PHONY: help setup setup-train demo test test-all check docs bench teaching mutants clean
 
 help:
 	@echo "make demo      the whole run on the example sessions, without key and network, in $(DEMO)/"
@@ -22,7 +22,7 @@ help:
 	@echo "make bench     the benchmarks"
 	@echo "make teaching  does a release teach? the short form: ARGS=--full for all of it"
 	@echo "make mutants   small faults in the critical modules, and how many the near tests notice: MODULE=... for one"
-	@echo "make setup     everything in $(VENV)"
+	@echo "make setup     everything in $(VENV); make setup-train: with torch, to train"
 	@echo "make clean     remove $(VENV), $(DEMO) and site"
 
 $(BIN)/python:
@@ -68,6 +68,8 @@ $(VENV)/.mutants-ready: $(VENV)/.dev-ready
 	touch $@
 
 setup: $(VENV)/.dev-ready
+
+setup-train: $(VENV)/.train-ready
 
 demo: $(VENV)/.run-ready
 	@rm -rf $(DEMO)

@@ -20,13 +20,14 @@ from tracemill.flows.run_state.run_records import new_run_id
 from tracemill.harnesses.presentation import Presentation
 from tracemill.normalize.normalizer import DJNormalizer, Normalized
 from tracemill.privacy.redaction.redactor import Redactor
-from tracemill.records.errors import ConfigError
+from tracemill.records.errors import ConfigError, TracemillError
 from tracemill.records.label_source import sources_of_traces
 from tracemill.records.pair import DPOPair, Vote
 from tracemill.records.reply import TeacherReply
 from tracemill.records.state_keys import state_keys
 from tracemill.records.trace import Trace, TraceState
 from tracemill.teachers.build_teachers import build_teachers
+from tracemill.teachers.core.api_keys import api_key
 from tracemill.teachers.core.eligibility import require_eligible
 from tracemill.teachers.core.presets import DEFAULT_TEACHERS
 from tracemill.teachers.core.teacher_settings import (
@@ -115,6 +116,8 @@ async def replay_trace(
             "no teachers are given",
             do="give some, such as tm.DEFAULT_TEACHERS; tm.extract_session_pairs(states) needs none",
         )
+    for teacher in teachers:
+        api_key(teacher, os.environ)
     wanted = {str(state.step_id) for state in states}
     shown = [ShownTrace.of(trace) for trace in _traces(states)]
     settings, policy = settings or ReplaySettings(), Policy(threshold=agreement_threshold)
@@ -257,11 +260,14 @@ async def replay_and_normalize_trace(
 
 
 def _sync(call: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Run a coroutine from code that is not async."""
+    """Run a coroutine from code that is not async; an error of ours comes without the frames below it."""
 
     @wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        return asyncio.run(call(*args, **kwargs))
+        try:
+            return asyncio.run(call(*args, **kwargs))
+        except TracemillError as error:
+            raise error.with_traceback(None) from None
 
     run.__name__ = run.__qualname__ = f"{call.__name__}_sync"
     run.__doc__ = f"`{call.__name__}` for code that is not async."

@@ -10,7 +10,11 @@ def record_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the closing table of a run's record."""
     release = ReleaseOutcome(**record["release"]) if record["release"] else None
     rows = closing_table_rows(
-        Summary.from_json(record["summary"]), record["cap_usd"], record["teachers"], release
+        Summary.from_json(record["summary"]),
+        record["cap_usd"],
+        record["teachers"],
+        release,
+        record.get("simulated", "none"),
     )
     if found := record.get("training"):
         from tracemill.flows.training.training_run import training_table_rows

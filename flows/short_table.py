@@ -1,7 +1,7 @@
 """Build what a run prints at its end: a short table in plain words, and what to do next.
 
-What was made comes first, then what it was made of, what it cost, and what is missing and why. All figures
-are in `record_table.record_rows`.
+What was made comes first, with what stopped it; then what its use depends on (terms, privacy), what it cost
+and was made of, and what is missing and why. All figures are in `record_table.record_rows`.
 """
 
 import shlex
@@ -53,22 +53,25 @@ def short_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
         needed["failed calls"] = ""
     if needed["label warnings"]:
         needed["label warnings"] += f"\n{_ON_WARNINGS}"
+    cost = full["spent / cap"].replace(" / ", " of at most ", 1) if record["teachers"] else "nothing"
     rows = [
         *(_made(summary, release) if release else ()),
-        *((name, full.get(name, "")) for name in ("hub", "training", "decision")),
         ("what to change", what_to_change(record)),
-        ("read", _read(summary)),
-        ("asked", _asked(summary, record["teachers"])),
-        ("cost", full["spent / cap"].replace(" / ", " of at most ", 1) if record["teachers"] else "nothing"),
-        ("no pair", _no_pair(summary)),
-        ("validation", _few_held_out(release) if release else ""),
-        ("dropped", count_lines(release.dropped, _MOST_REASONS) if release else ""),
+        *((name, needed[name]) for name in ("stopped", "failed calls")),
+        *((name, full.get(name, "")) for name in ("hub", "training", "decision")),
         ("terms", _terms(release) if release else ""),
-        ("redacted", _first_lines(full["redacted"])),
         ("privacy check", release.gate if release else ""),
-        ("warnings", _warnings(summary.flags)),
+        ("redacted", _first_lines(full["redacted"])),
+        ("cost", cost),
+        ("asked", _asked(summary, record["teachers"])),
+        ("read", _read(summary)),
+        *((name, needed[name]) for name in ("selection", "skipped sessions")),
+        ("no pair", _no_pair(summary)),
+        ("dropped", count_lines(release.dropped, _MOST_REASONS) if release else ""),
+        ("validation", _few_held_out(release) if release else ""),
+        *((name, needed[name]) for name in ("label warnings", "stale answers")),
         ("not read", _not_read(summary)),
-        *needed.items(),
+        ("warnings", _warnings(summary.flags)),
     ]
     return [(name, text) for name, text in rows if text]
 

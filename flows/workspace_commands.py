@@ -41,7 +41,7 @@ from tracemill.flows.run_state.run_records import (
     end_run,
     last_run,
     sole_writer,
-    start_run,
+    started_run,
     write_manifest,
 )
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary, money_figures
@@ -75,8 +75,8 @@ def run_prepared(
     """
     settings, work, reredactor = ready.settings, ready.work, ready.ingester.reredactor
     assert reredactor is not None
-    with sole_writer(work), _pool_of(settings) as pool:
-        run = start_run(work, settings.fingerprint(), new_run=new_run, scheduled=scheduled)
+    started = started_run(work, settings.fingerprint(), new_run=new_run, scheduled=scheduled)
+    with sole_writer(work), _pool_of(settings) as pool, started as run:
         require_ledger(settings, work, run.run_id)
         context = RunContext(
             settings=settings,
@@ -130,10 +130,13 @@ def _flags_of(reredactor: Reredactor, run: StartedRun) -> Summary:
 
 def _record(context: RunContext, total: ShardResult) -> dict[str, Any]:
     """Return the figures of a run that asked: its money, its teachers, its counts."""
+    teachers = context.settings.asked()
+    made_up = sum(teacher.simulated for teacher in teachers)
     return {
         "run_id": context.run.run_id,
         **money_figures(context.run, context.settings.cap_usd(), total.summary),
-        "teachers": [teacher.name for teacher in context.settings.asked()],
+        "teachers": [teacher.name for teacher in teachers],
+        "simulated": "none" if not made_up else "all" if made_up == len(teachers) else "some",
         "summary": total.summary.to_json(),
     }
 
@@ -166,14 +169,14 @@ def _command(
     with sole_writer(work):
         if check is not None:
             check(work, settings)
-        run = start_run(work, settings.fingerprint(), command, new_run)
-        yield RunContext(
-            settings=settings,
-            work=work,
-            run=run,
-            reredactor=make_reredactor(work, settings, rules),
-            policy=build_vote_policy(settings),
-        )
+        with started_run(work, settings.fingerprint(), command, new_run) as run:
+            yield RunContext(
+                settings=settings,
+                work=work,
+                run=run,
+                reredactor=make_reredactor(work, settings, rules),
+                policy=build_vote_policy(settings),
+            )
 
 
 def replay_workspace(

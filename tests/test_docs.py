@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 from typer.main import get_command
 
+from tracemill.cli.grouped_help import SECTIONS as HELP_SECTIONS
 from tracemill.cli.main import app
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.ingesters.registry import dialects
@@ -66,6 +67,16 @@ def test_the_commands_page_has_the_commands_that_there_are() -> None:
     summary = COMMANDS_PAGE[: COMMANDS_PAGE.index("## Exit codes")]
     anchors = set(re.findall(r"\(#tracemill-([a-z-]+)\)", summary))
     assert anchors == {name.replace(" ", "-") for name in COMMANDS}
+
+
+def test_the_help_has_every_command_under_one_heading() -> None:
+    named = [name for lines in HELP_SECTIONS.values() for name in lines]
+    assert sorted(named) == sorted(APP.commands)
+    with APP.make_context("tracemill", [], resilient_parsing=True, terminal_width=80) as context:
+        text = APP.get_help(context)
+    for lines in HELP_SECTIONS.values():
+        for name, line in lines.items():
+            assert re.search(rf"^  {name} +{re.escape(line)}$", text, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

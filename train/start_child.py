@@ -39,6 +39,10 @@ OUTPUT = "output"
 _LOCK_TIMEOUT_S = 15.0
 
 
+class MissingPackageError(TrainingError):
+    """A package that a training needs is not installed on this machine."""
+
+
 def check_settings(settings: TrainingSettings) -> None:
     """Raise TrainingError for a missing folder or package, without loading torch."""
     check_places(settings)
@@ -46,15 +50,15 @@ def check_settings(settings: TrainingSettings) -> None:
 
 
 def check_packages(settings: TrainingSettings) -> None:
-    """Raise TrainingError if a package that the method needs is not installed, without loading any."""
+    """Raise MissingPackageError if a package that the method needs is not installed, without loading any."""
     packages = TRAINING_METHODS.get(settings.method).packages
     optional = (("peft", settings.lora is not None), ("tensorboard", settings.tensorboard))
     for name in (*packages, *(name for name, wanted in optional if wanted)):
         if importlib.util.find_spec(name) is None:
-            raise TrainingError(f"{name} is not installed", "the extra `train`", INSTALL)
+            raise MissingPackageError(f"{name} is not installed", "the extra `train`", INSTALL)
     quantized = settings.lora is not None and settings.lora.quantize != "none"
     if quantized and importlib.util.find_spec("bitsandbytes") is None:
-        raise TrainingError(
+        raise MissingPackageError(
             "bitsandbytes is not installed",
             'it for training.lora.quantize = "4bit"',
             "pip install bitsandbytes",

@@ -12,7 +12,8 @@ from tracemill.data_cards.model.columns import base_config
 from tracemill.data_cards.model.manifest import Manifest, SplitEntry, TableEntry
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.records.errors import ReleaseError
-from tracemill.records.label_source import source_in_words
+from tracemill.records.label_source import source_in_words, source_title
+from tracemill.records.plain_words import reason_in_words, stage_in_words
 
 _LINE_EACH = ("configs", "dataset_info")
 _YAML: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 10**6}
@@ -67,7 +68,15 @@ def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: RowCounts) -> st
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    environment.filters.update(cell=_cell, lines=cell_of_lines, usd=_usd, share=_share)
+    environment.filters.update(
+        cell=_cell,
+        lines=cell_of_lines,
+        usd=_usd,
+        share=_share,
+        titled=source_title,
+        stage=stage_in_words,
+        reason=reason_in_words,
+    )
     head = _head_text(render_card_head(spec, manifest))
     words = {"holds": describe_config, "base": base_config, "means": lambda name: source_in_words(name).means}
     try:

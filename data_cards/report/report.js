@@ -1,7 +1,7 @@
 "use strict";
 // Everything shown of a session goes through textContent; nothing here is ever read as HTML.
 (async () => {
-  const ROW = 54, OPEN = 3, FOLDED = 14, LCS_CELLS = 4e6, ALIKE = 0.35;
+  const ROW = 54, OPEN = 3, FOLDED = 14, LCS_CELLS = 4e6, LINE_CELLS = 4e4, ALIKE = 0.35;
   const at = (id) => document.getElementById(id);
   const TITLES = JSON.parse(at("by-source").dataset.titles); // what label sources are called
   const titled = (source) => TITLES[source] || source;
@@ -19,6 +19,17 @@
     for (let index = 0; index < signs.length; index++) bytes[index] = signs.charCodeAt(index);
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return JSON.parse(await new Response(stream).text());
+  };
+
+  const lines = (text) => {
+    const found = [];
+    for (let from = 0; from <= text.length;) {
+      const end = text.indexOf("\n", from);
+      found.push([from, end < 0 ? text.length : end]);
+      if (end < 0) break;
+      from = end + 1;
+    }
+    return found;
   };
 
   // --- What differs -------------------------------------------------------------------------------
@@ -69,20 +80,79 @@
     return ranges;
   };
 
-  // The ranges that differ in both texts; none where the texts are so unlike that all of it differs.
+  // How alike two lines are, 0 to 1, by the words in both.
+  const likeness = (one, other) => {
+    const left = new Map();
+    for (const word of one) if (isWord(word)) left.set(word, (left.get(word) || 0) + 1);
+    let both = 0, all = [...left.values()].reduce((sum, count) => sum + count, 0);
+    for (const word of other) {
+      if (!isWord(word)) continue;
+      all++;
+      if (left.get(word)) { both += 2; left.set(word, left.get(word) - 1); }
+    }
+    return all ? both / all : 0;
+  };
+
+  // For each line of one text the line of the other that it is, or that it is a change of; in order, -1 for none.
+  const paired = (one, other) => {
+    const found = new Array(one.length).fill(-1);
+    let head = 0, tail = 0;
+    const most = Math.min(one.length, other.length);
+    while (head < most && one[head] === other[head]) { found[head] = head; head++; }
+    while (tail < most - head && one[one.length - 1 - tail] === other[other.length - 1 - tail]) {
+      found[one.length - 1 - tail] = other.length - 1 - tail;
+      tail++;
+    }
+    const rows = one.length - head - tail, columns = other.length - head - tail, wide = columns + 1;
+    if (!rows || !columns || rows * columns > LINE_CELLS) return found;
+    const [x, y] = [[one, rows], [other, columns]].map(([all, count]) => all.slice(head, head + count).map(words));
+    const worth = (i, j) => {
+      if (one[head + i] === other[head + j]) return x[i].some(isWord) ? 2 : 0.1;
+      const alike = likeness(x[i], y[j]);
+      return alike < ALIKE ? 0 : alike;
+    };
+    const own = new Float64Array(rows * columns), best = new Float64Array((rows + 1) * wide);
+    for (let i = rows - 1; i >= 0; i--) {
+      for (let j = columns - 1; j >= 0; j--) {
+        const value = own[i * columns + j] = worth(i, j);
+        best[i * wide + j] = Math.max(
+          value && value + best[(i + 1) * wide + j + 1], best[(i + 1) * wide + j], best[i * wide + j + 1]);
+      }
+    }
+    for (let i = 0, j = 0; i < rows && j < columns;) {
+      const [value, here] = [own[i * columns + j], best[i * wide + j]];
+      if (value && here === value + best[(i + 1) * wide + j + 1]) found[head + i++] = head + j++;
+      else if (here === best[(i + 1) * wide + j]) i++;
+      else j++;
+    }
+    return found;
+  };
+
+  // The ranges that differ in both texts, line by line; none where the texts are so unlike that all of it differs.
   const differ = (one, other) => {
     if (one === other) return { same: true, one: [], other: [] };
-    const [x, y] = [words(one), words(other)];
-    const [inX, inY] = common(x, y);
-    const size = (tokens, which) => tokens.reduce((sum, t, i) => sum + (isWord(t) && which(i) ? t.length : 0), 0);
-    const all = size(x, () => true) + size(y, () => true);
-    const both = size(x, (i) => inX[i]) + size(y, (i) => inY[i]);
-    if (both < ALIKE * all) return { same: false, unlike: true, one: [], other: [] };
-    const [inOne, inOther] = [lacking(x, inX), lacking(y, inY)];
-    const seen = (text, ranges) => ranges.filter(([from, to]) => text.slice(from, to).trim());
-    const [shownOne, shownOther] = [seen(one, inOne), seen(other, inOther)];
-    return shownOne.length + shownOther.length
-      ? { same: false, one: shownOne, other: shownOther } : { same: false, one: inOne, other: inOther };
+    const texts = [one, other], all = texts.map(lines), ranges = [[], []];
+    const parts = all.map((each, which) => each.map(([from, to]) => texts[which].slice(from, to)));
+    const [there, back] = [paired(...parts), new Array(parts[1].length).fill(-1)];
+    there.forEach((j, i) => { if (j >= 0) back[j] = i; });
+    let size = 0, both = 0;
+    const count = (tokens, which) => tokens.forEach((token, index) => {
+      if (!isWord(token)) return;
+      size += token.length;
+      if (which[index]) both += token.length;
+    });
+    [there, back].forEach((partners, which) => partners.forEach((partner, index) => {
+      const [own, [from, to]] = [words(parts[which][index]), all[which][index]];
+      const against = partner < 0 ? [] : words(parts[1 - which][partner]);
+      const [known] = which ? common(against, own).reverse() : common(own, against);
+      count(own, known);
+      if (partner < 0) { if (from < to) ranges[which].push([from + parts[which][index].search(/\S|$/), to]); }
+      else for (const [start, end] of lacking(own, known)) ranges[which].push([from + start, from + end]);
+    }));
+    if (both < ALIKE * size) return { same: false, unlike: true, one: [], other: [] };
+    const seen = ranges.map((found, which) => found.filter(([from, to]) => texts[which].slice(from, to).trim()));
+    const [shownOne, shownOther] = seen[0].length + seen[1].length ? seen : ranges;
+    return { same: false, one: shownOne, other: shownOther };
   };
 
   // --- Text with colours --------------------------------------------------------------------------
@@ -143,17 +213,6 @@
   const marked = (ranges) => ranges.map(([from, to]) => [from, to, "x"]);
   const isPatch = (text) => /^(@@ |diff --git |\+\+\+ |\*\*\* (Begin|Update))/m.test(text);
   const CODE = /^(command|cmd|code|script|patch|diff|input|pattern|query|sql|file_text|content|(old|new)_?(str|string|text)?|edits|replace|search)$/;
-
-  const lines = (text) => {
-    const found = [];
-    for (let from = 0; from <= text.length;) {
-      const end = text.indexOf("\n", from);
-      found.push([from, end < 0 ? text.length : end]);
-      if (end < 0) break;
-      from = end + 1;
-    }
-    return found;
-  };
 
   const line = (kind, sign) => {
     const node = make("span", `line ${kind}`);
@@ -218,6 +277,8 @@
     const name = make("div", "tool-name");
     const differs = comparing && other && other[0] !== call[0];
     name.append(make(differs ? "mark" : "span", differs ? "x" : "", call[0]));
+    if (comparing && !other) name.append(make("em", "", TOLD.alone));
+    comparing = comparing && Boolean(other);
     box.append(name);
     if (!Array.isArray(call[1])) {
       const told = comparing ? compare(call[1], other && typeof other[1] === "string" ? other[1] : undefined, first) : { state: "", ranges: [] };
@@ -247,6 +308,20 @@
   const callsOf = (messages) => messages.flatMap((message) => message.calls || []);
   const saidIn = (messages) => messages.map((message) => message.text || "").filter(Boolean).join("\n\n");
 
+  // For each call of one side the call of the other that it is compared with: the most alike first.
+  const matched = (calls, there) => {
+    const found = calls.map(() => undefined), free = new Set(there.keys());
+    const alike = (one, other) => {
+      if (JSON.stringify(one) === JSON.stringify(other)) return 3;
+      if (one[0] !== other[0]) return 0;
+      return 1 + likeness(words(JSON.stringify(one[1])), words(JSON.stringify(other[1])));
+    };
+    const all = calls.flatMap((one, i) => there.map((other, j) => [alike(one, other), i, j]));
+    all.sort((a, b) => b[0] - a[0] || (a[1] + a[2]) - (b[1] + b[2]));
+    for (const [, i, j] of all) if (!found[i] && free.delete(j)) found[i] = there[j];
+    return found;
+  };
+
   const side = (pair, first) => {
     const [own, other] = first ? [pair.rejected, pair.chosen] : [pair.chosen, pair.rejected];
     const box = make("section", `side ${first ? "bad" : "good"}`);
@@ -259,7 +334,8 @@
       box.append(paint(scrolled(make("div", "said")), said, [marked(told.ranges)]));
     }
     const [calls, callsThere] = [callsOf(own), callsOf(other)];
-    calls.forEach((call, index) => box.append(callBox(call, callsThere[index], first, true)));
+    const partners = matched(calls, callsThere);
+    calls.forEach((call, index) => box.append(callBox(call, partners[index], first, callsThere.length > 0)));
     if (!calls.length) box.append(make("p", "quiet", "No tool call: the turn ends here."));
     return box;
   };

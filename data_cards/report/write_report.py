@@ -27,6 +27,7 @@ from tracemill.data_cards.report.number_format import (
 from tracemill.records.errors import ReleaseError
 from tracemill.records.label_source import source_title
 from tracemill.records.packed_json import PACKED_JSON_TYPE
+from tracemill.records.plain_words import reason_in_words
 from tracemill.records.storage.atomic_files import write_atomically
 
 _HERE = Path(__file__).parent
@@ -75,6 +76,7 @@ def render_page(figures: ReportFigures, examples: ExampleRows, precision: Precis
         soft=report_name_markup,
         ticks=report_code_markup,
         titled=source_title,
+        reason=reason_in_words,
     )
     script = (_HERE / "report.js").read_text(encoding="utf-8")
     try:

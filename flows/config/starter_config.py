@@ -88,7 +88,7 @@ def _lines(answers: StarterAnswers, folder: Path) -> list[str]:
         lines += ["# max_day_usd = 20.0 # a day, over all runs of the workspace"]
     lines += ["", "# What is redacted beside the rules: texts, patterns (re:...) and values of .env files."]
     lines += ["# [privacy]", '# redact = ["project-name"]', '# env_files = [".env"]', "", "[release]"]
-    lines += ['name = "my-sessions"']
+    lines += ['name = "traces"']
     if answers.hub is None:
         lines += ['# hub = "OWNER/NAME" # a dataset of the Hub that finished releases are pushed to']
     else:

@@ -1,7 +1,9 @@
 """Build the closing table of a run."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from tracemill.flows.run_state.closing_words import count_deciding, in_plain_words
@@ -11,6 +13,10 @@ from tracemill.records.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+_MADE_UP_COST = {"all": " (simulated)", "some": " (partly simulated)"}
+_COUNT = re.compile(r" *[\d,]+  ")
+_STACKED_BELOW, _FEWEST_COLUMNS = 60, 16
 
 
 def count_lines(counter: dict[str, int], most: int = 12) -> str:
@@ -27,16 +33,21 @@ def _money(value: float) -> str:
 
 
 def closing_table_rows(
-    summary: Summary, cap_usd: float | None, teachers: list[str], release: ReleaseOutcome | None
+    summary: Summary,
+    cap_usd: float | None,
+    teachers: list[str],
+    release: ReleaseOutcome | None,
+    simulated: str = "none",
 ) -> list[tuple[str, str]]:
     """Return the closing table as (name, figures), in pipeline order, empty rows left out.
 
-    `release` is None where making one was no part of the run.
+    `release` is None where making one was no part of the run. `simulated` says whether `all`, `some` or
+    `none` of the teachers are made up, so that their cost is too.
     """
     made = {**summary.pairs, **(release.siblings if release else {})}
     rows = [
         *_read_rows(summary),
-        *_asked_rows(summary, cap_usd, teachers),
+        *_asked_rows(summary, cap_usd, teachers, simulated),
         *_pair_rows(summary, made, release.no_sibling if release else {}),
         *(_released_rows(made, release) if release else ()),
         *(_release_rows(release) if release else ()),
@@ -59,7 +70,9 @@ def _read_rows(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _asked_rows(summary: Summary, cap_usd: float | None, teachers: list[str]) -> list[tuple[str, str]]:
+def _asked_rows(
+    summary: Summary, cap_usd: float | None, teachers: list[str], simulated: str
+) -> list[tuple[str, str]]:
     return [
         ("teachers", ", ".join(teachers) or "none: nothing was sent"),
         ("questions asked", _asked(summary)),
@@ -68,7 +81,7 @@ def _asked_rows(summary: Summary, cap_usd: float | None, teachers: list[str]) ->
         ("judge", summary.judge),
         ("calls", f"{summary.calls:,} sent, {summary.reused:,} cached"),
         ("failed calls", _failures(summary)),
-        ("spent / cap", _spent(summary, cap_usd)),
+        ("spent / cap", _spent(summary, cap_usd, simulated)),
     ]
 
 
@@ -142,10 +155,10 @@ def _failures(summary: Summary) -> str:
     return f"{text}\nthe same command asks these again{but}"
 
 
-def _spent(summary: Summary, cap_usd: float | None) -> str:
+def _spent(summary: Summary, cap_usd: float | None, simulated: str) -> str:
     if cap_usd is None:
         return f"{_money(summary.spent_usd)}, no teachers"
-    text = f"{_money(summary.spent_usd)} / {_money(cap_usd)}"
+    text = f"{_money(summary.spent_usd)} / {_money(cap_usd)}{_MADE_UP_COST.get(simulated, '')}"
     if summary.held_usd:
         text += f"\n{_money(summary.held_usd)} held for {summary.held_calls:,} interrupted calls"
     if summary.unpriced_calls:
@@ -197,20 +210,38 @@ def _release_text(release: ReleaseOutcome) -> str:
 
 
 def print_closing(console: "Console", rows: list[tuple[str, str]], title: str) -> None:
-    """Print the closing table; where there is no terminal, without blanks at the ends of lines."""
-    from rich.box import SIMPLE
-    from rich.table import Table
+    """Print the closing table; wrapped lines keep the indent of their own line.
+
+    Below a width of 60 columns the figures stand under their name.
+    """
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", show_header=False, box=SIMPLE)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for what, figures in rows:
-        table.add_row(Text(printable(what)), Text(printable_lines(figures)))
-    if console.is_terminal:
-        console.print(table)
-        return
-    with console.capture() as captured:
-        console.print(table)
-    lines = (line.rstrip() for line in captured.get().splitlines())
-    console.file.write("".join(f"{line}\n" for line in lines))
+    names = [printable(name) for name, _ in rows]
+    stacked = console.width < _STACKED_BELOW
+    left = 4 if stacked else max(map(len, names), default=0) + 5
+    console.print(Text(title, style="italic"), soft_wrap=True)
+    console.print()
+    for name, (_, figures) in zip(names, rows, strict=True):
+        lines = _wrapped(printable_lines(figures), max(console.width - left - 2, _FEWEST_COLUMNS))
+        head = Text("  ").append(name, style="bold")
+        if stacked:
+            console.print(head, soft_wrap=True)
+        else:
+            head.append(" " * (left - 2 - len(name)) + (lines.pop(0) if lines else ""))
+            console.print(head, soft_wrap=True)
+        for line in lines:
+            console.print(Text(" " * left + line), soft_wrap=True)
+    console.print()
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of a text, each at most `width` wide where its words allow it.
+
+    What is carried over stands under the words behind a count.
+    """
+    wrapped: list[str] = []
+    for line in text.splitlines():
+        begin = _COUNT.match(line)
+        indent = " " * (len(begin[0]) if begin else 2)
+        wrapped += wrap(line, width, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True)
+    return wrapped

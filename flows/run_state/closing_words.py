@@ -1,33 +1,11 @@
-"""Plain words of the closing table for reasons that the workspace stores.
-
-Stored reasons stay as they are, so that tables of older workspaces read the same.
-"""
+"""Plain words of the closing table for reasons and kinds of pairs that the workspace stores."""
 
 import re
 from collections import Counter
 from collections.abc import Mapping
 
 from tracemill.harnesses.core.vocabulary import DECIDING
-
-PLAIN_WORDS = {
-    # Verdicts of votes
-    "pair": "pair made",
-    "agrees_with_student": "teachers agree with the agent",
-    "no_agreement": "teachers disagree",
-    "order_only": "same calls, other order",
-    "dead_zone": "too close to call",
-    "too_few_votes": "too few votes",
-    "one_family": "votes of one model family only",
-    "student_did_nothing": "agent did nothing",
-    # Reasons of decisions
-    "not needed: the pair is certain": "outcome already decided",
-    "not needed: no pair can come of it": "no pair possible any more",
-    "not needed: the first teacher agrees with the student": "first teacher agrees with the agent",
-    "not needed: the caps of the release have no room for its pair": "session has its limit of pairs",
-    "student family": "teacher has the agent's own model family",
-    "explored": "sampled for calibration (all teachers asked)",
-}
-"""Stored reasons and what the closing table says for them."""
+from tracemill.records.plain_words import PLAIN_WORDS
 
 _PAIR = re.compile(r"(?P<source>[^:]+): (?P<chosen>\S+) over (?P<rejected>\S+)")
 _PAIR_WORDS = {

@@ -101,7 +101,9 @@ def _ended(work: Workspace, record: dict[str, Any], counts: dict[str, Any], trai
     """Say how a run ended, with what went wrong in it."""
     status = record.get("status")
     if status == RUNNING:
-        return "running" if _is_locked(work) else "died: the next run goes on with it"
+        if isinstance(error := record.get("error"), dict):
+            return "refused" if error.get("type") == "PrivacyError" else "stopped by an error"
+        return "running" if is_locked(work) else "interrupted: the next run goes on with it"
     said = {AT_CAP: "at its cap", STOPPED: "stopped early"}.get(str(status), "finished")
     if outages := counts.get("outages"):
         said += f", {len(outages)} of the teachers given up"
@@ -110,7 +112,7 @@ def _ended(work: Workspace, record: dict[str, Any], counts: dict[str, Any], trai
     return said
 
 
-def _is_locked(work: Workspace) -> bool:
+def is_locked(work: Workspace) -> bool:
     """Return whether a process is running on the workspace."""
     try:
         with (work.root / ".run-lock").open("rb") as handle:
@@ -123,7 +125,7 @@ def _is_locked(work: Workspace) -> bool:
 
 
 def print_recent_runs(console: "Console", runs: Sequence[RecentRun]) -> None:
-    """Print a line for each run."""
+    """Print a line for each run, the newest first."""
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text

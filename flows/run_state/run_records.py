@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tracemill.flows.run_state.code_version import code_version
-from tracemill.records.errors import WorkspaceBusyError, WorkspaceError
+from tracemill.records.errors import TracemillError, WorkspaceBusyError, WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file, write_json
 from tracemill.records.storage.working_copy import RUN_LOCK
 from tracemill.records.storage.workspace import Workspace
@@ -112,6 +112,7 @@ def start_run(
         path = work.run_dir(unfinished.run_id) / "run.json"
         record = read_json_file(path)
         assert isinstance(record, dict)
+        record.pop("error", None)
         write_json(path, record | {"resumed_at": utc_now()})
         return unfinished
     run_id = new_run_id()
@@ -162,6 +163,28 @@ def ledger_of(work: Workspace, run_id: str) -> str | None:
     return record.get("ledger_id") if isinstance(record, dict) else None
 
 
+@contextmanager
+def started_run(
+    work: Workspace, fingerprint: str, command: str = "run", new_run: bool = False, scheduled: bool = False
+) -> Iterator[StartedRun]:
+    """Start a run as `start_run`, and write an error that ends it into its record for `tracemill status`.
+
+    That is the first line alone: further ones may hold excerpts of sessions. The run stays unfinished, so
+    that the same command takes it up.
+    """
+    run = start_run(work, fingerprint, command, new_run, scheduled)
+    try:
+        yield run
+    except TracemillError as error:
+        path = work.run_dir(run.run_id) / "run.json"
+        said = {"type": type(error).__name__, "message": str(error).splitlines()[0].rstrip(":")}
+        with suppress(TracemillError, OSError):
+            record = read_json_file(path)
+            if isinstance(record, dict):
+                write_json(path, record | {"error": said})
+        raise
+
+
 def end_run(work: Workspace, run_id: str, summary: dict[str, Any]) -> None:
     """Mark the run as ended with the figures of its closing table.
 
@@ -191,6 +214,19 @@ def run_number(work: Workspace, day: str) -> int:
         record.get("command") == "run" and run_id.startswith(day.replace("-", ""))
         for run_id, record in read_run_records(work)
     )
+
+
+def last_error(work: Workspace) -> tuple[str, dict[str, str]] | None:
+    """Return what ended the newest command of a workspace, as `tracemill run ID` and its error.
+
+    None where it was ended by none, or goes on.
+    """
+    for run_id, record in read_run_records(work):
+        error = record.get("error")
+        if not isinstance(error, dict):
+            return None
+        return f"{record.get('command', 'run')} {run_id}", error
+    return None
 
 
 def last_run(work: Workspace) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.run_state.run_summary import ReleaseOutcome
 from tracemill.flows.runtime.progress import ProgressMeter, progress_meter
@@ -26,6 +27,7 @@ from tracemill.train.launch.launch_training import (
     submit_training,
 )
 from tracemill.train.launch.registry import LAUNCHERS
+from tracemill.train.registry import TRAINING_METHODS
 from tracemill.train.start_child import check_places
 from tracemill.train.training_job import (
     TrainingJob,
@@ -97,8 +99,20 @@ def train_unattended(
 
 
 def describe_training(settings: RunSettings, asked: str | None) -> dict[str, Any]:
-    """Return the exact job that a training would submit; submit nothing, and ask for no hint."""
-    return describe_job(training_job(settings, asked, _ASKS_NOBODY), trainings_folder(settings))
+    """Return the exact job that a training would submit, with its rows and settings.
+
+    Submits nothing, asks for no hint and needs no package of the extra `train`. `rows` counts those of each
+    split, `whole_at` the pairs that fit into so many tokens; both are left out for a release of the Hub.
+    """
+    job = training_job(settings, asked, _ASKS_NOBODY)
+    described = describe_job(job, trainings_folder(settings))
+    if job.release.path is not None and reads_rows(job.settings):
+        manifest = read_manifest(job.release.path)
+        table = manifest.tables[TRAINING_METHODS.get(job.settings.method).config]
+        described["rows"] = {split: entry.rows for split, entry in table.splits.items()}
+        described["whole_at"] = {str(each.max_tokens): each.whole for each in manifest.lengths}
+    described["settings"] = job.settings.model_dump(mode="json", exclude_none=True)
+    return described
 
 
 def start_training(settings: RunSettings, asked: str | None, yes: bool = False) -> SubmittedJob:

@@ -379,7 +379,7 @@ def test_what_the_gate_decided_and_explored_is_on_the_card(tmp_path: Path) -> No
     card, manifest, _ = make(tmp_path, kept(1), gating=gating)
     assert manifest.gating == gating
     assert "Step selection: 40% of the full cost (g2)." in card
-    assert "| asked | explored | 5 |" in card
+    assert "| asked | sampled for calibration (all teachers asked) | 5 |" in card
     assert "| not asked | not worth it | 75 |" in card
     assert "12 steps gave a pair; all steps would give about 30 (95 %: 20 to 41)." in card
 

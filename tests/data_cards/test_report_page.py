@@ -25,9 +25,22 @@ OLD, NEW = "    return sum(items)", "    return sum(items) / len(items)"
 SAFE = "    if not items:\n        return 0\n    return sum(items) / len(items)"
 
 
-def edited(new: str) -> Message:
-    arguments = {"file_path": "src/mean.py", "old_string": OLD, "new_string": new}
-    return Message("assistant", "I mend the mean.", (ToolCall("c", "Edit", json.dumps(arguments)),))
+def edited(*edits: str | tuple[str, str]) -> Message:
+    calls = tuple(
+        ToolCall(
+            f"c{at}", "Edit", json.dumps({"file_path": "src/mean.py", "old_string": old, "new_string": new})
+        )
+        for at, (old, new) in enumerate(each if isinstance(each, tuple) else (OLD, each) for each in edits)
+    )
+    return Message("assistant", "I mend the mean.", calls)
+
+
+FIRST = ("def low(day):\n    turns = int(day)", "def low(day):\n    turns = day // 2")
+SECOND = (
+    "def low(day: int):\n    turns = int(day)",
+    "def one():\n    return 1\n\n\ndef low(day: int):\n    turns = day // 2",
+)
+IMPORTS = ("import os", "import json\nimport os")
 
 
 def ran(command: str) -> Message:
@@ -75,7 +88,9 @@ def pairs() -> list[NormalizedDPOPair]:
         pair(1, ran("pytest -q tests/test_mean.py"), ran("pytest -q tests/test_everything.py"), **reading),
         pair(2, ran("rg mean src"), Message("assistant", "Done."), **ending),
         pair(3, said, Message("assistant", HOSTILE[::-1]), evidence=HOSTILE, repository=HOSTILE),
-        *(pair(n, ran(f"ls {n}"), ran("ls"), label_source="hindsight", votes=()) for n in range(4, 30)),
+        *(pair(n, ran(f"ls {n}"), ran("ls"), label_source="hindsight", votes=()) for n in range(4, 28)),
+        pair(28, edited(SECOND), edited(FIRST), label_source="user", votes=()),
+        pair(29, edited(IMPORTS, NEW), edited(NEW), label_source="revised_edit", votes=()),
     ]
 
 
@@ -149,6 +164,21 @@ def test_the_word_that_differs_is_the_marked_one(page: ChromiumPage) -> None:
     assert text(page, ".good mark") == []
 
 
+def test_lines_that_both_sides_have_are_not_marked(page: ChromiumPage) -> None:
+    """A line is compared with the line that it changes, not with the first that begins alike."""
+    choose(page, "source", "user")
+    assert text(page, ".bad mark") == []
+    assert "".join("".join(text(page, ".good mark")).split()) == "defone():return1:int"
+
+
+def test_each_call_is_compared_with_the_one_that_is_most_like_it(page: ChromiumPage) -> None:
+    choose(page, "source", "revised_edit")
+    assert text(page, ".good .tool-name") == ["Editonly here", "Edit"]
+    assert text(page, ".bad .tool-name") == ["Edit"]
+    assert text(page, "#pair mark") == []
+    assert text(page, ".good .arg.same .key") == ["file_path", "old_string \u2192 new_string"]
+
+
 def test_keys_move_between_pairs_search_and_help(page: ChromiumPage) -> None:
     assert text(page, "#place") == ["1 of 30"]
     page.press("j", "j", "ArrowRight", "k")
@@ -177,9 +207,9 @@ def test_filters_count_and_combine(page: ChromiumPage) -> None:
     assert text(page, "#filters summary") == ["Filters (3)"]
     page.evaluate("document.getElementById('clear').click()")
     assert text(page, "#told") == ["30 pairs"]
-    assert choose(page, "source", "hindsight") == "26 of 30 pairs"
+    assert choose(page, "source", "hindsight") == "24 of 30 pairs"
     shown = "document.getElementById('by-source').selectedOptions[0].text"
-    assert page.evaluate(shown) == "self-repair (26)"
+    assert page.evaluate(shown) == "self-repair (24)"
     assert choose(page, "trace", "claude_code-1") == "13 of 30 pairs"
     page.evaluate("document.getElementById('clear').click()")
     assert find(page, "test_MEAN") == "1 of 30 pairs"

@@ -54,7 +54,10 @@ def test_paths_that_are_not_there_and_no_paths_at_all(console: Run, tmp_path: Pa
     missing = tmp_path / "missing"
     assert str(missing) in refusal_of(console("run", "--path", missing, "--workspace", tmp_path / "w"))
     assert "no sources" in refusal_of(console("run", "--workspace", tmp_path / "w"))
-    assert "a --path is empty" in refusal_of(console("run", "--path", "", "--workspace", tmp_path / "w"))
+    for option in ("path", "claude-code", "codex", "openhands", "swe-gym", "hub"):
+        said = refusal_of(console("run", f"--{option}", "", "--workspace", tmp_path / "w"))
+        assert f"a --{option} is empty; expected a " in said
+    assert not (tmp_path / "w").exists()
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "no recorded session" in refusal_of(console("ingest", empty, "--workspace", tmp_path / "w"))

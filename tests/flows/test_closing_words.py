@@ -7,9 +7,10 @@ from typing import get_args
 from tracemill.agreement.voting.early_stop import AGREED, CERTAIN, HOPELESS
 from tracemill.agreement.voting.labels import Verdict
 from tracemill.flows.run_state.closing_table import closing_table_rows
-from tracemill.flows.run_state.closing_words import PLAIN_WORDS, in_plain_words
+from tracemill.flows.run_state.closing_words import in_plain_words
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.pairs.hindsight import NO_FIX, NOT_CALL
+from tracemill.records.plain_words import PLAIN_WORDS, stage_in_words
 from tracemill.teachers.gate.gate_decisions import EXPLORED, STUDENT_FAMILY
 from tracemill.teachers.planning.schedule import FULL, NOT_NEEDED
 
@@ -75,3 +76,16 @@ def test_pairs_that_decide_something_are_counted() -> None:
 
 def test_counts_under_equal_words_add_up() -> None:
     assert in_plain_words({"siblings: edit over run": 2}) == {"sibling runs: edit solved it, run did not": 2}
+
+
+def test_stages_of_a_release_are_said_in_the_words_of_the_table() -> None:
+    said = {
+        "states": "steps",
+        "questions asked": "questions asked",
+        "vote: dead_zone": "vote: too close to call",
+        "vote: agrees_with_student": "vote: teachers agree with the agent",
+        f"not asked: {NOT_NEEDED}: {HOPELESS}": "not asked: no pair possible any more",
+        f"no hindsight pair: {NO_FIX}": f"no self-repair: {NO_FIX}",
+        "failed call: rate_limited": "failed call: rate limited",
+    }
+    assert {stage: stage_in_words(stage) for stage in said} == said

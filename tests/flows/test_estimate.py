@@ -81,11 +81,11 @@ def test_a_cap_below_the_cost_says_what_it_buys(workspace: Path) -> None:
     told = dict(estimate_rows(little))["cap"].splitlines()
     assert told[0].endswith("does not cover it: a run stops there and keeps what it bought")
     assert told[1] == (
-        f"gate.share = {within.share:g} costs ${within.usd:.4f} and goes where a pair is likeliest: "
+        f"--gate-share {within.share:g} costs ${within.usd:.4f} and goes where a pair is likeliest: "
         f"about {within.pairs:,.0f} steps with a pair"
     )
     least = min(each.usd for each in found.by_share)
-    assert "gate.share" not in dict(estimate_rows(replace(found, cap_usd=least / 2)))["cap"]
+    assert "--gate-share" not in dict(estimate_rows(replace(found, cap_usd=least / 2)))["cap"]
 
 
 def test_an_estimate_has_one_total_and_says_nothing_twice(workspace: Path) -> None:
@@ -122,7 +122,7 @@ def test_an_estimate_says_what_shares_of_the_full_cost_give(workspace: Path) -> 
     assert all(each.of_all > each.share for each in shares[:-1])  # the best steps come first
     assert shares[2].usd == pytest.approx(shares[-1].usd / 2)
     assert found.to_json()["by_share"][0].keys() == {"share", "usd", "pairs", "of_all"}
-    lines = dict(estimate_rows(found))["gate.share"].splitlines()
+    lines = dict(estimate_rows(found))["gate share"].splitlines()
     assert lines[3].startswith(
         f"    50%  ${shares[2].usd:.4f}  about {shares[2].pairs:,.0f} steps with a pair"
     )
@@ -138,7 +138,7 @@ def test_what_shares_give_is_learned_from_the_votes_of_the_workspace(workspace: 
     told = estimate_cost(settings)
     assert told.learned_steps == sum(votes.values()) - votes["too_few_votes"] > 20
     assert told.by_share[-1].pairs == pytest.approx(votes["pair"], rel=0.15)
-    last = dict(estimate_rows(told))["gate.share"].splitlines()[-1]
+    last = dict(estimate_rows(told))["gate share"].splitlines()[-1]
     assert last.endswith(f"public tables and {told.learned_steps} votes of this workspace")
 
 

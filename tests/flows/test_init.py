@@ -102,7 +102,7 @@ def test_a_wrong_answer_is_asked_again_and_nobody_asked_needs_no_cap(folder: Pat
         "workspace": "tracemill-workspace",
         "preset": "none",
         "sources": {"paths": ["sessions"]},
-        "release": {"name": "my-sessions"},
+        "release": {"name": "traces"},
     }
 
 
@@ -151,10 +151,12 @@ def test_what_is_wrong_is_one_line_and_nothing_is_written(
 def test_doctor_and_run_take_the_file_as_it_is(folder: Path, tracemill: Call) -> None:
     options = ("--yes", "--path", "sessions", "--preset", "simulated", "--max-usd", "1")
     assert tracemill("init", *options).returncode == 0
-    checked = tracemill("doctor", "tracemill.toml", PREFECT_API_URL="")  # others deploy at the server
+    checked = tracemill("doctor", PREFECT_API_URL="")  # others deploy at the server
     assert checked.returncode == 0, checked.stdout
-    record = record_of(tracemill("run", "tracemill.toml", "--yes", "--json"))
-    assert record["release"]["path"].startswith(str(folder / "tracemill-workspace" / "releases" / "my-sess"))
+    done = tracemill("run", "--yes", "--json")
+    assert done.stderr.startswith("tracemill: using tracemill.toml of this folder\n")
+    record = json.loads(done.stdout)
+    assert record["release"]["path"].startswith(str(folder / "tracemill-workspace" / "releases" / "traces"))
     assert record["cap_usd"] == 1.0
 
 
@@ -171,6 +173,14 @@ def test_terms_are_said_and_the_sessions_of_claude_code_are_the_default(
     done = console("init", "--yes", "--force", "--preset", "frontier", "--max-usd", "1", "--accept-terms")
     assert "terms of" not in done.stdout
     assert load_settings(folder / "tracemill.toml", {}).accept_terms
+
+
+def test_it_ends_with_the_commands_to_type(folder: Path, console: Call) -> None:
+    """The file that commands find by themselves is not named in them."""
+    said = console("init", "--yes", "--path", "sessions").stdout.splitlines()
+    assert said[1:] == ["next: tracemill doctor", "then: tracemill run"]
+    said = console("init", "my night.toml", "--yes", "--path", "sessions").stdout.splitlines()
+    assert said[1:] == ["next: tracemill doctor 'my night.toml'", "then: tracemill run 'my night.toml'"]
 
 
 def test_the_schema_is_printed_and_nothing_is_written(folder: Path, console: Call) -> None:

@@ -17,6 +17,7 @@ from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.release.load_pairs import load_pairs
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.workspace_commands import label_workspace
+from tracemill.records.errors import ConfigError
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.version import __version__
 from tracemill.teachers.core.presets import PRESETS
@@ -248,6 +249,17 @@ def test_no_replies_and_no_teachers_are_errors_that_name_the_way_without() -> No
     assert tm.extract_dpo_pairs([], []) == []
     with pytest.raises(tm.TracemillError, match=r"no teachers are given.*tm\.extract_session_pairs"):
         tm.replay_trace_sync(states, teachers=[], max_total_usd=1.0)
+
+
+def test_a_missing_key_is_one_error_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its traceback shows the call and nothing of asyncio."""
+    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
+    monkeypatch.setattr("tracemill.flows.library._traces", lambda states: pytest.fail("read before"))
+    with pytest.raises(ConfigError, match="expected the environment variable OPENROUTER_API_KEY") as caught:
+        tm.replay_trace_sync([], tm.DEFAULT_TEACHERS, max_total_usd=1.0)
+    assert len(caught.traceback) == 2
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
 
 
 def test_the_command_line_starts_as_a_module_too() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import string
 from collections.abc import Callable
@@ -58,7 +59,7 @@ def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
     refused = console("release", "write", *flags)
     assert refused.returncode == 2
     assert refused.stdout == ""
-    head, *lines = refused.stderr.strip().splitlines()
+    head, *lines = refused.stderr[refused.stderr.index("tracemill: ") :].splitlines()  # after the progress
     assert head.startswith("tracemill: the release is refused: 1 private value in ")
     assert "name them in `redact` of [privacy] and add --reredact" in head
     assert len(lines) == 1  # a line for each value, not for each place
@@ -69,11 +70,20 @@ def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
     versions = [path.name for path in (work / "releases" / "traces").iterdir() if path.name != ".lock"]
     assert versions == [first["version"]]
     assert not (work / "accepted.json").exists()
+    said = console("status", *flags).stdout.splitlines()
+    assert re.fullmatch(
+        r"tracemill release \S+ was refused: the release is refused: 1 private value in .*", said[0]
+    )
+    assert "name them in `redact` of [privacy] and add --reredact, or --allow-finding" in said[0]
+    assert said[1] == "The same command tries again."
+    assert not any(planted in line or "The key is" in line for line in said)
+    assert planted not in everything_below(work / "runs", "run.json").decode()
 
     passed = console("release", "write", *flags, "--allow-finding", fingerprint, "--json")
     assert passed.returncode == 0, passed.stderr
     made = json.loads(passed.stdout)
     assert " texts scanned, 1 allowed finding (" in made["gate"]
+    assert "refused" not in console("status", *flags).stdout
     counts = read_manifest(Path(made["path"])).redaction_counts
     assert sum(counts.values()) > 0
     assert counts == alone.record["summary"]["redactions"]

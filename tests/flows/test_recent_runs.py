@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 from console_says import Call, record_of
 
+from tracemill.cli.workspace_status import show_workspace
 from tracemill.flows.run_state.recent_runs import recent_runs
-from tracemill.flows.run_state.run_records import end_run, sole_writer, start_run
+from tracemill.flows.run_state.run_records import (
+    end_run,
+    last_error,
+    sole_writer,
+    start_run,
+    started_run,
+)
+from tracemill.records.errors import LedgerError, PrivacyError
 from tracemill.records.storage.workspace import Workspace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
@@ -48,7 +56,7 @@ def test_each_night_says_what_was_new_and_how_it_ended(tmp_path: Path) -> None:
     ]
     assert [run.release for run in runs] == ["none", "2026.11.21", "none", "none", "unchanged", "2026.11.20"]
     assert [run.ended for run in runs] == [
-        "died: the next run goes on with it",
+        "interrupted: the next run goes on with it",
         "finished, training failed",
         "stopped early, 1 of the teachers given up",
         "at its cap",
@@ -82,6 +90,43 @@ def test_a_resumed_run_took_as_long_as_its_last_part(tmp_path: Path) -> None:
     assert recent_runs(work, 1)[0].seconds == 24 * 3600 + 300
     path.write_text(json.dumps(record | times | {"resumed_at": "2026-11-23T03:00:00Z"}))
     assert recent_runs(work, 1)[0].seconds == 300
+
+
+def test_an_error_is_in_the_record_until_the_run_goes_on(tmp_path: Path) -> None:
+    """Its first line alone: the others may show what stands around a finding."""
+    work = Workspace.open(tmp_path / "w")
+    refusal = PrivacyError("the release is refused: 1 private value", "none", "allow it:\n  excerpt")
+    with pytest.raises(PrivacyError), started_run(work, "f"):
+        raise refusal
+    [run] = recent_runs(work, 5)
+    assert run.ended == "refused"
+    message = "the release is refused: 1 private value; expected none; allow it"
+    assert last_error(work) == (f"run {run.run_id}", {"type": "PrivacyError", "message": message})
+    with started_run(work, "f") as again:
+        assert (again.run_id, again.resumed) == (run.run_id, True)
+        assert last_error(work) is None
+    with pytest.raises(LedgerError), started_run(work, "f"):
+        raise LedgerError("no ledger")
+    assert recent_runs(work, 1)[0].ended == "stopped by an error"
+
+
+def test_status_tells_a_refusal_an_interruption_and_a_run_that_goes_on_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = Workspace.open(tmp_path / "w")
+    with pytest.raises(PrivacyError), started_run(work, "f") as run:
+        raise PrivacyError("the release is refused", do="allow it:\n  excerpt")
+    name = f"run {run.run_id}"
+
+    def first() -> str:
+        show_workspace(work.root, 0, None, 0, False)
+        return capsys.readouterr().out.splitlines()[0]
+
+    assert first() == f"tracemill {name} was refused: the release is refused; allow it"
+    start_run(work, "f")
+    assert first() == f"{name} was interrupted; the same command goes on with it"
+    with sole_writer(work):
+        assert first() == f"{name} goes on"
 
 
 def test_a_broken_record_is_left_out(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The end of a run: 25 lines at most in plain words, what comes next, what to change where nothing came."""
 
+import io
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 from datasets import load_dataset
+from rich.console import Console
 
+from tracemill.flows.run_state.closing_table import print_closing
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.flows.runtime.progress import progress_meter, show_step
 from tracemill.flows.short_table import MOST_LINES, closing_lines, short_rows, what_to_change
@@ -58,8 +61,8 @@ def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
     )
     rows = short_rows(record_with(summary, release, teachers=4))
     assert [name for name, _ in rows] == [
-        *("made", "deciding pairs", "read", "asked", "cost", "no pair", "dropped", "redacted"),
-        *("privacy check", "warnings", "not read"),
+        *("made", "deciding pairs", "privacy check", "redacted", "cost", "asked", "read", "no pair"),
+        *("dropped", "not read", "warnings"),
     ]
     told = dict(rows)
     assert told["made"].splitlines() == [
@@ -79,6 +82,49 @@ def test_what_was_made_comes_first_and_what_is_missing_last() -> None:
     assert told["redacted"].splitlines()[-1] == "2 more kinds (-v lists them)"
     assert told["warnings"] == "5 on the files that were read (-v lists them)"
     assert told["not read"] == "2 files and 1,009 records (-v says why)"
+
+
+@pytest.mark.parametrize(
+    ("simulated", "said"),
+    [("none", "$0.0000 of at most $1.0000"), ("some", "(partly simulated)"), ("all", "$1.0000 (simulated)")],
+)
+def test_a_made_up_cost_says_so(simulated: str, said: str) -> None:
+    record = record_with(Summary(), None, 2) | {"simulated": simulated}
+    assert dict(short_rows(record))["cost"].endswith(said)
+
+
+ROWS = [("made", "31 pairs, version 1\n     22  teachers preferred another action"), ("cost", "nothing")]
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (80, ["  made   31 pairs, version 1", "              22  teachers preferred another action"]),
+        (
+            40,
+            [
+                "  made",
+                "    31 pairs, version 1",
+                "         22  teachers preferred",
+                "             another action",
+                "  cost",
+            ],
+        ),
+    ],
+)
+def test_wrapped_lines_of_the_table_are_indented(width: int, lines: list[str]) -> None:
+    out = io.StringIO()
+    print_closing(Console(file=out, width=width), ROWS, "run")
+    assert out.getvalue().splitlines()[: len(lines) + 2] == ["run", "", *lines]
+
+
+def test_a_long_row_goes_on_below_its_beginning() -> None:
+    out = io.StringIO()
+    print_closing(Console(file=out, width=60), [("terms", "word " * 20)], "run")
+    first, second = out.getvalue().splitlines()[2:4]
+    assert first.startswith("  terms   word word")
+    assert second.startswith("            word word")
+    assert len(first) <= 60
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Trainings in processes of this machine: TRL's, and a shell command; found again, stopped, taken up."""
 
+import importlib.util
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from console_says import Call
 from hub_stub import READ_TOKEN, TOKEN, Hub
 from training_releases import released, tiny_model
 
+from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.training.training_run import (
     describe_training,
@@ -211,6 +213,21 @@ def test_the_dry_run_writes_nothing(work: Path) -> None:
     assert described["job"]["directory"] == str(Path.cwd())
     assert not (work / "trainings").exists()
     assert not (work / "checkpoints").exists()
+
+
+def test_a_plan_needs_no_torch(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows, settings and job are told, with what to install; a training is refused before it begins."""
+    there = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else there(name))
+    settings = settings_of(work, method="dpo")
+    described = describe_training(settings, "views")
+    assert described["missing"].startswith("torch is not installed; expected the extra `train`; pip install ")
+    manifest = read_manifest(next((work / "releases" / "views").glob("2*")))
+    assert described["rows"] == manifest.splits
+    assert sum(described["rows"].values()) == manifest.rows > 0
+    assert (described["settings"]["method"], described["settings"]["model"]) == ("dpo", "a/b")
+    with pytest.raises(TrainingError, match="torch is not installed"):
+        start_training(settings, "views")
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def replay_command(settings: "RunSettings", as_json: bool, yes: bool = False, fr
         "spent / cap",
         "stopped",
     }
-    rows = closing_table_rows(summary, record["cap_usd"], record["teachers"], None)
+    rows = closing_table_rows(summary, record["cap_usd"], record["teachers"], None, record["simulated"])
     say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
     _require_an_answer(settings, summary)
     _require_room(record)

@@ -23,7 +23,7 @@ def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
     if any(share < 1 for share in found.shares):
         rows.append(("early stopping", _early(found)))
     if found.by_share:
-        rows.append(("gate.share", _by_share(found)))
+        rows.append(("gate share", _by_share(found)))
     return rows
 
 
@@ -94,7 +94,7 @@ def _within(found: Estimate, cap_usd: float) -> str:
         return ""
     most = max(within, key=lambda each: each.usd)
     pairs = f"about {most.pairs:,.0f} steps with a pair"
-    return f"\ngate.share = {most.share:g} costs ${most.usd:.4f} and goes where a pair is likeliest: {pairs}"
+    return f"\n--gate-share {most.share:g} costs ${most.usd:.4f} and goes where a pair is likeliest: {pairs}"
 
 
 def _measured(f: CostFigures) -> str:
@@ -115,7 +115,7 @@ def _by_share(found: Estimate) -> str:
     learned = f" and {found.learned_steps:,} votes of this workspace" if found.learned_steps else ""
     return "\n".join(
         [
-            "the setting `share` of [gate] asks at fewer steps: what a share of the cost finds",
+            "`--gate-share` asks at fewer steps: what a share of the cost finds",
             *lines,
             f"estimated by the gate, whose weights rest on public tables{learned}",
             *([] if learned else ["before the first votes the shares say more than the counts"]),

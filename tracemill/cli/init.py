@@ -1,6 +1,7 @@
 """`tracemill init`: a first configuration from at most six questions."""
 
 import json
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracemill.cli.commands import program_name
-from tracemill.cli.options import AcceptTerms, ClaudeCode, Codex, HubDataset, MaxUsd, OpenHands, Paths, SweGym
+from tracemill.cli.options import (
+    CONFIGURATION,
+    AcceptTerms,
+    ClaudeCode,
+    Codex,
+    HubDataset,
+    MaxUsd,
+    OpenHands,
+    Paths,
+    SweGym,
+)
+from tracemill.cli.overrides import agent_overrides, source_overrides
 from tracemill.records.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,9 +42,7 @@ _MOST_USD = 1_000_000
 
 
 def init(
-    config: Annotated[Path, typer.Argument(metavar="FILE", help="Configuration to write.")] = Path(
-        "tracemill.toml"
-    ),
+    config: Annotated[Path, typer.Argument(metavar="FILE", help="Configuration to write.")] = CONFIGURATION,
     claude_code: ClaudeCode = None,
     codex: Codex = None,
     openhands: OpenHands = None,
@@ -72,16 +82,10 @@ def init(
     _check_may_write(config, asks, yes, force)
     from tracemill.flows.config.starter_config import StarterAnswers, starter_config, write_starter_config
 
-    given = {
-        "claude_code": claude_code,
-        "codex": codex,
-        "openhands": openhands,
-        "swe_gym": swe_gym,
-        "paths": path,
-    }
-    sources: dict[SourceKey, list[str]] = {
-        key: [str(each) for each in given[key] or ()] for key in _AGENTS.values() if given[key]
-    }
+    given = agent_overrides(
+        claude_code=claude_code, codex=codex, openhands=openhands, swe_gym=swe_gym
+    ) | source_overrides(path, None, None, None)
+    sources: dict[SourceKey, list[str]] = {key: given[key] for key in _AGENTS.values() if key in given}
     answers = StarterAnswers(
         sources=sources,
         preset=preset or "",
@@ -119,8 +123,9 @@ def _say_next(config: Path, answers: "StarterAnswers") -> None:
         typer.echo("terms of these teachers restrict training: a run needs accept_terms = true")
     if answers.preset in ("open", "frontier"):
         typer.echo("next: export OPENROUTER_API_KEY=...")
-    typer.echo(f"next: {program_name()} doctor {config}")
-    typer.echo(f"then: {program_name()} run {config}")
+    named = "" if config == CONFIGURATION else f" {shlex.quote(str(config))}"
+    typer.echo(f"next: {program_name()} doctor{named}")
+    typer.echo(f"then: {program_name()} run{named}")
 
 
 def _check_may_write(config: Path, asks: bool, yes: bool, force: bool) -> None:

@@ -17,6 +17,7 @@ from tracemill.cli.env_group import env_app
 from tracemill.cli.evaluate import evaluate
 from tracemill.cli.export import export
 from tracemill.cli.formats_group import formats_app
+from tracemill.cli.grouped_help import GroupedHelp
 from tracemill.cli.init import init
 from tracemill.cli.judge import judge
 from tracemill.cli.options import (
@@ -29,6 +30,7 @@ from tracemill.cli.options import (
     DenyProject,
     Format,
     Fresh,
+    GateShare,
     HubSources,
     Json,
     MaxUsd,
@@ -53,6 +55,7 @@ from tracemill.cli.options import (
     Yes,
 )
 from tracemill.cli.overrides import (
+    agent_overrides,
     release_overrides,
     run_overrides,
     sample_overrides,
@@ -69,6 +72,7 @@ from tracemill.records.storage.atomic_files import make_files_private
 
 app = typer.Typer(
     name="tracemill",
+    cls=GroupedHelp,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -113,6 +117,7 @@ def run(
     preset: Preset = None,
     max_usd: MaxUsd = None,
     concurrency: Concurrency = None,
+    gate_share: GateShare = None,
     accept_terms: AcceptTerms = False,
     reredact: Reredact = False,
     fresh: Fresh = False,
@@ -131,10 +136,9 @@ def run(
     from tracemill.cli.commands import run_command
     from tracemill.flows.config.run_settings import load_settings
 
-    over = run_overrides(workspace, preset, max_usd, name, concurrency, reredact, accept_terms)
+    over = run_overrides(workspace, preset, max_usd, name, concurrency, reredact, accept_terms, gate_share)
     over |= select_overrides(project, deny_project, since, until) | sample_overrides(sample, seed)
-    by_source = {"claude_code": claude_code, "codex": codex, "openhands": openhands, "swe_gym": swe_gym}
-    sources = {key: [str(p) for p in value] for key, value in by_source.items() if value}
+    sources = agent_overrides(claude_code=claude_code, codex=codex, openhands=openhands, swe_gym=swe_gym)
     if sources := sources | source_overrides(path, hub, form, min_age):
         over["sources"] = sources
     settings = load_settings(config, release_overrides(over, allow_finding, rebuild))
@@ -222,12 +226,15 @@ def status(
         typer.Option(metavar="NAME", help="Show only pairs of this label source, such as teachers."),
     ] = None,
     nights: Annotated[int, typer.Option(metavar="N", min=0, help="Show the last N runs.")] = 7,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show every figure of the last run, and the report.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Show the last runs and the newest report, or some pairs."""
+    """Show the last runs and the releases, or some pairs."""
     from tracemill.cli.workspace_status import show_workspace
 
-    show_workspace(workspace, pairs, source, nights, json)
+    show_workspace(workspace, pairs, source, nights, json, verbose)
 
 
 app.command()(export)

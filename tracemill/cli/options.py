@@ -5,19 +5,86 @@ from typing import Annotated, Any
 
 import typer
 
+from tracemill.records.errors import ConfigError
+
+CONFIGURATION = Path("tracemill.toml")
+"""The configuration that `tracemill init` writes, and that commands find in the folder they are called in."""
+_SOURCES = ("claude_code", "codex", "openhands", "swe_gym", "path", "hub")
+
+
+def _say(line: str) -> None:
+    from tracemill.flows.runtime.progress import is_progress_hidden
+
+    if not is_progress_hidden():
+        typer.echo(f"tracemill: {line}", err=True)
+
+
+def _find_configuration(context: typer.Context, given: Path | None) -> Path | None:
+    """Return the configuration of this folder where none is named, and say so.
+
+    It is not used beside sources that options name: sessions are not mixed without a word.
+    """
+    if given is not None or context.resilient_parsing or not CONFIGURATION.is_file():
+        return given
+    given_sources = ((name, context.params.get(name)) for name in _SOURCES)
+    named = [name for name, value in given_sources if isinstance(value, list | tuple) and value]
+    if named:
+        option = f"--{named[0].replace('_', '-')}"
+        _say(f"{CONFIGURATION} is not used, as {option} names the sessions; name it to use both")
+        return None
+    _say(f"using {CONFIGURATION} of this folder")
+    return CONFIGURATION
+
+
 ConfigArgument = Annotated[
-    Path | None, typer.Argument(help="Run configuration (TOML); options override it.", show_default=False)
+    Path | None,
+    typer.Argument(
+        help="Run configuration (TOML); options override it.",
+        show_default=f"{CONFIGURATION} if there",
+        callback=_find_configuration,
+    ),
 ]
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Run configuration (TOML); options override it."),
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="Run configuration (TOML); options override it.",
+        show_default=f"{CONFIGURATION} if there",
+        callback=_find_configuration,
+    ),
 ]
+
+
+def required_configuration(config: Path | None) -> Path:
+    """Return the configuration of a command that needs one. Raises ConfigError where there is none."""
+    if config is None:
+        raise ConfigError(
+            "no configuration is named, and this folder has none",
+            f"a file, or {CONFIGURATION}",
+            "write one with `tracemill init`",
+        )
+    return config
 
 
 def _workspace(given: str) -> Path:
     from tracemill.flows.config.shared_workspace import place_workspace
 
     return place_workspace(given)
+
+
+def _find_workspace(context: typer.Context, given: Path | None) -> Path | None:
+    """Return the workspace of this folder's configuration where a command takes no configuration itself."""
+    apart = context.command.name == "ingest" or any(each.name == "config" for each in context.command.params)
+    if given is not None or context.resilient_parsing or apart or not CONFIGURATION.is_file():
+        return given
+    from tracemill.flows.config.run_settings import load_settings
+    from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE
+
+    workspace = load_settings(CONFIGURATION, {}).workspace
+    if workspace != DEFAULT_WORKSPACE.resolve():
+        _say(f"using the workspace of {CONFIGURATION}: {workspace}")
+    return workspace
 
 
 WorkspaceOption = Annotated[
@@ -29,6 +96,7 @@ WorkspaceOption = Annotated[
         help="Workspace folder or URL.",
         show_default="tracemill-workspace",
         parser=_workspace,
+        callback=_find_workspace,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
@@ -59,18 +127,16 @@ Paths = Annotated[
     typer.Option("--path", metavar="PATH", help="Session file, folder or Parquet URL; repeatable."),
 ]
 ClaudeCode = Annotated[
-    list[Path] | None, typer.Option(metavar="PATH", help="Claude Code session file or folder; repeatable.")
+    list[str] | None, typer.Option(metavar="PATH", help="Claude Code session file or folder; repeatable.")
 ]
 Codex = Annotated[
-    list[Path] | None, typer.Option(metavar="PATH", help="Codex session file or folder; repeatable.")
+    list[str] | None, typer.Option(metavar="PATH", help="Codex session file or folder; repeatable.")
 ]
 OpenHands = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Option("--openhands", metavar="PATH", help="OpenHands output or folder; repeatable."),
 ]
-SweGym = Annotated[
-    list[Path] | None, typer.Option(metavar="PATH", help="SWE-Gym rows or folder; repeatable.")
-]
+SweGym = Annotated[list[str] | None, typer.Option(metavar="PATH", help="SWE-Gym rows or folder; repeatable.")]
 HubSources = Annotated[
     list[str] | None,
     typer.Option(
@@ -122,6 +188,16 @@ Preset = Annotated[
 MaxUsd = Annotated[float | None, typer.Option(metavar="USD", help="Hard cap on what the run spends.")]
 Concurrency = Annotated[
     int | None, typer.Option(metavar="N", help="Maximum number of calls in flight.", show_default="32")
+]
+GateShare = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        min=0,
+        max=1,
+        help="Ask where pairs are likeliest, for this share of the full cost.",
+        show_default="1",
+    ),
 ]
 AcceptTerms = Annotated[
     bool, typer.Option("--accept-terms", help="Allow teachers whose terms restrict training.")

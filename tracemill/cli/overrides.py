@@ -7,12 +7,27 @@ from typing import Any
 from tracemill.records.errors import ConfigError
 
 
+def agent_overrides(**by_agent: Sequence[str] | None) -> dict[str, list[str]]:
+    """Return the keys of `[sources]` for options named after agents; those not given are left out.
+
+    Raises ConfigError for an empty one, which an unset variable gives.
+    """
+    for name, values in by_agent.items():
+        if values and not all(values):
+            raise ConfigError(f"a --{name.replace('_', '-')} is empty", "a file or folder of sessions")
+    return {name: list(values) for name, values in by_agent.items() if values}
+
+
 def source_overrides(
     paths: Sequence[str] | None, hub: Sequence[str] | None, form: str | None, min_age: float | None
 ) -> dict[str, Any]:
-    """Return the keys of `[sources]`. Raises ConfigError for an empty path, which an unset variable gives."""
+    """Return the keys of `[sources]`. Raises ConfigError for an empty value, as an unset variable gives."""
     if paths and "" in paths:
         raise ConfigError("a --path is empty", "a file, a folder or a URL")
+    if hub and "" in hub:
+        raise ConfigError("a --hub is empty", "a dataset, OWNER/NAME")
+    if form == "":
+        raise ConfigError("--format is empty", "the name of a format", "see `tracemill formats list`")
     given = {"paths": paths, "hub": hub, "format": form, "min_age_minutes": min_age}
     return {key: value for key, value in given.items() if value is not None and value != []}
 
@@ -41,6 +56,7 @@ def run_overrides(
     concurrency: int | None = None,
     reredact: bool = False,
     accept_terms: bool = False,
+    gate_share: float | None = None,
 ) -> dict[str, Any]:
     """Return what the options of a run override."""
     over: dict[str, Any] = {}
@@ -56,6 +72,8 @@ def run_overrides(
         over["replay"] = {"concurrency": concurrency}
     if reredact:
         over.setdefault("replay", {})["reredact"] = True
+    if gate_share is not None:
+        over["gate"] = {"share": gate_share}
     if accept_terms:
         over["accept_terms"] = True
     return over

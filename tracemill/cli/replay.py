@@ -11,6 +11,7 @@ from tracemill.cli.options import (
     ConfigArgument,
     DenyProject,
     Fresh,
+    GateShare,
     Json,
     MaxUsd,
     Preset,
@@ -34,6 +35,7 @@ def replay(
     preset: Preset = None,
     max_usd: MaxUsd = None,
     concurrency: Concurrency = None,
+    gate_share: GateShare = None,
     project: Project = None,
     deny_project: DenyProject = None,
     since: Since = None,
@@ -52,7 +54,7 @@ def replay(
 
     The cap holds, and nothing is paid twice.
     """
-    asked = run_overrides(workspace, preset, max_usd, None, concurrency, reredact, accept_terms)
+    asked = run_overrides(workspace, preset, max_usd, None, concurrency, reredact, accept_terms, gate_share)
     settings = _settings(config, asked, select_overrides(project, deny_project, since, until))
     if dry_run:
         from tracemill.cli.commands import dry_run_command
@@ -70,6 +72,7 @@ def estimate(
     preset: Preset = None,
     max_usd: MaxUsd = None,
     concurrency: Concurrency = None,
+    gate_share: GateShare = None,
     project: Project = None,
     deny_project: DenyProject = None,
     since: Since = None,
@@ -83,7 +86,7 @@ def estimate(
     """Predict calls, cost and time of a replay. Spends nothing, works offline."""
     from tracemill.cli.commands import estimate_command
 
-    asked = run_overrides(workspace, preset, max_usd, None, concurrency, reredact)
+    asked = run_overrides(workspace, preset, max_usd, None, concurrency, reredact, gate_share=gate_share)
     chosen = select_overrides(project, deny_project, since, until)
     estimate_command(_settings(config, asked, chosen), refresh, json)
 

@@ -18,6 +18,7 @@ from tracemill.data_cards.report.number_format import (
     format_usd,
 )
 from tracemill.records.label_source import source_title
+from tracemill.records.plain_words import stage_in_words
 from tracemill.records.printable import printable
 
 _BAR = 32
@@ -31,7 +32,12 @@ def print_figures(console: Console, figures: ReportFigures, precision: Precision
     if precision is not None:
         console.print(Text(f"audit: {precision.sentence()}"))
     stages = [
-        (stage.name, format_number(stage.count), _bar(bar), f"{_kinds(stage.parts)} {stage.note}".strip())
+        (
+            stage_in_words(stage.name),
+            format_number(stage.count),
+            _bar(bar),
+            f"{_kinds(stage.parts)} {stage.note}".strip(),
+        )
         for stage, bar in _widths(figures)
     ]
     _table(console, "from steps to pairs", ("", ">", "", ""), stages)

@@ -5,7 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from tracemill.cli.options import ConfigArgument, Json, WorkspaceOption, Yes
+from tracemill.cli.options import (
+    ConfigArgument,
+    ConfigOption,
+    Json,
+    WorkspaceOption,
+    Yes,
+    required_configuration,
+)
 from tracemill.cli.overrides import run_overrides
 
 ReleaseOption = Annotated[
@@ -86,9 +93,7 @@ def eval_model(
         ),
     ],
     release: ReleaseOption = None,
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Run configuration (TOML).", show_default="none")
-    ] = None,
+    config: ConfigOption = None,
     max_length: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Tokens of a prompt and a side.", show_default="4096"),
@@ -135,8 +140,8 @@ def _placed(model: str) -> str:
 
 
 def schedule(
-    config: Annotated[Path, typer.Argument(help="Run configuration (TOML).")],
     cron: Annotated[str, typer.Option(metavar="CRON", help="Times: minute hour day month weekday.")],
+    config: ConfigArgument = None,
     timezone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone, such as Europe/Berlin.")] = "UTC",
 ) -> None:
     """Run a configuration on a cron schedule until Ctrl-C.
@@ -146,6 +151,7 @@ def schedule(
     from tracemill.cli.commands import keep_prefect_to_itself
     from tracemill.flows.config.run_settings import load_settings
 
+    config = required_configuration(config)
     load_settings(config, {}).cap_usd()
     keep_prefect_to_itself()
     from tracemill.flows.schedule import serve_schedule
@@ -154,8 +160,8 @@ def schedule(
 
 
 def deploy(
-    config: Annotated[Path, typer.Argument(help="Run configuration (TOML).")],
     cron: Annotated[str, typer.Option(metavar="CRON", help="Times: minute hour day month weekday.")],
+    config: ConfigArgument = None,
     timezone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone, such as Europe/Berlin.")] = "UTC",
     pool: Annotated[
         str, typer.Option(metavar="NAME", help="Work pool of harvests and releases.")
@@ -183,6 +189,7 @@ def deploy(
     from tracemill.cli.commands import quiet_prefect
     from tracemill.flows.config.run_settings import load_settings
 
+    config = required_configuration(config)
     settings = load_settings(config, {})
     settings.cap_usd()
     quiet_prefect()

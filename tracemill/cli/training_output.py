@@ -45,7 +45,10 @@ def run_action(
         quiet_prefect()
     match action:
         case TrainAction.DRY_RUN:
-            sys.stdout.write(json.dumps(run.describe_training(settings, release), indent=2) + "\n")
+            described = run.describe_training(settings, release)
+            if "missing" in described:
+                sys.stderr.write(f"tracemill: a training cannot start here: {described['missing']}\n")
+            sys.stdout.write(json.dumps(described, indent=2) + "\n")
         case TrainAction.LOGS:
             for line in run.training_log(settings, release):
                 sys.stdout.write(printable(line, 10_000) + "\n")

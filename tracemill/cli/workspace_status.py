@@ -20,21 +20,33 @@ from tracemill.flows.labeling.label_shard import name_pair_kind
 from tracemill.flows.record_table import record_rows
 from tracemill.flows.release.load_pairs import find_siblings, load_pairs
 from tracemill.flows.run_state.closing_table import print_closing
-from tracemill.flows.run_state.recent_runs import print_recent_runs, recent_runs
-from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE, last_run
+from tracemill.flows.run_state.recent_runs import is_locked, print_recent_runs, recent_runs
+from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE, RUNNING, last_error, last_run
 from tracemill.flows.run_state.stored_traces import StoredTraces
+from tracemill.flows.short_table import short_rows
 from tracemill.records.identity import StepId
 from tracemill.records.label_source import LABEL_SOURCES
 from tracemill.records.pair import DPOPair
-from tracemill.records.printable import printable
+from tracemill.records.printable import printable, printable_lines
 from tracemill.records.storage.workspace import Workspace
 
+_SHOWN_VERSIONS = 5
+"""Versions of a release that are named without `-v`."""
 
-def show_workspace(root: Path | None, count: int, source: str | None, nights: int, as_json: bool) -> None:
-    """Print `count` pairs; without any the last run, the last `nights`, the releases and the newest report.
 
-    The pairs are those of `source` where one is named. JSON has all but their text. Raises WorkspaceError
-    where `root` is not a workspace, ConfigError where there is no such source.
+def show_workspace(
+    root: Path | None,
+    count: int,
+    source: str | None,
+    nights: int,
+    as_json: bool,
+    verbose: bool = False,
+) -> None:
+    """Print `count` pairs; without any the last run, the last `nights` and the releases.
+
+    With `verbose` that has every figure of the run and the newest report. The pairs are those of `source`
+    where one is named. JSON has all but their text. Raises WorkspaceError where `root` is not a workspace,
+    ConfigError where there is no such source.
     """
     if source is not None:
         LABEL_SOURCES.get(source)
@@ -46,7 +58,7 @@ def show_workspace(root: Path | None, count: int, source: str | None, nights: in
     if count:
         _print_pairs(console, work, _stored_pairs(work, source), count)
     else:
-        _print_runs(console, work, nights)
+        _print_runs(console, work, nights, verbose)
 
 
 def _stored_pairs(work: Workspace, source: str | None) -> list[DPOPair]:
@@ -78,22 +90,47 @@ def _print_pairs(console: Console, work: Workspace, pairs: list[DPOPair], count:
     console.print(told if pairs else "no pairs: `self-repairs not used` in `tracemill status` says why")
 
 
-def _print_runs(console: Console, work: Workspace, nights: int) -> None:
-    """Print the closing table of the last run, the last `nights`, the releases and the newest report."""
+def _print_runs(console: Console, work: Workspace, nights: int, verbose: bool) -> None:
+    """Print what stands in the way, the closing table of the last run, the last `nights` and the releases."""
+    if (error := last_error(work)) is not None:
+        console.print(Text(printable_lines(_error_text(*error))), soft_wrap=True)
     record = last_run(work)
     if record is None:
         console.print("no run yet")
-    elif record.get("status") == "running":
-        console.print(f"run {record['run_id']} has not ended; the same command goes on")
-    else:
-        print_closing(console, record_rows(record["summary"]), f"last run {record['run_id']}")
+    elif record.get("status") != RUNNING:
+        rows = (record_rows if verbose else short_rows)(record["summary"])
+        print_closing(console, rows, f"last run {record['run_id']}")
+    elif "error" not in record:
+        goes_on = "goes on" if is_locked(work) else "was interrupted; the same command goes on with it"
+        console.print(f"run {record['run_id']} {goes_on}")
     if runs := recent_runs(work, nights):
         print_recent_runs(console, runs)
     for name, versions in versions_by_release(work.releases_dir).items():
-        console.print(Text(printable(f"release {name}: {', '.join(versions)}")))
+        earlier = len(versions) - _SHOWN_VERSIONS
+        more = f" and {earlier:,} more" if earlier > 0 and not verbose else ""
+        shown = versions if verbose else versions[-_SHOWN_VERSIONS:]
+        console.print(Text(printable(f"release {name}: {', '.join(shown)}{more}")), soft_wrap=True)
+    if not verbose:
+        if (report := _newest_report(work)) is not None:
+            console.print(Text(printable(f"report {report}")), soft_wrap=True)
+        console.print("-v shows every figure, --pairs 3 some pairs")
+        return
     figures, precision = _newest_figures(work)
     if figures is not None:
         print_figures(console, figures, precision)
+
+
+def _error_text(command: str, error: dict[str, str]) -> str:
+    """Return what ended a command, as the command printed it, and what takes it up."""
+    ended = "was refused" if error.get("type") == "PrivacyError" else "stopped"
+    return f"tracemill {command} {ended}: {error.get('message', '')}\nThe same command tries again."
+
+
+def _newest_report(work: Workspace) -> Path | None:
+    if not versions_by_release(work.releases_dir):
+        return None
+    path = find_release(None, work.releases_dir).folder / "report.html"
+    return path if path.is_file() else None
 
 
 def _newest_figures(work: Workspace) -> tuple[ReportFigures | None, Precision | None]:

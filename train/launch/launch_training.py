@@ -11,7 +11,7 @@ from tracemill.records.errors import TrainingError
 from tracemill.train.launch.job_record import JobRecord, JobRecords, now
 from tracemill.train.launch.launcher import JobRefused, JobState, JobStatus, Launch, Launcher
 from tracemill.train.launch.registry import LAUNCHERS
-from tracemill.train.start_child import finished_training, has_unfinished_training
+from tracemill.train.start_child import MissingPackageError, finished_training, has_unfinished_training
 from tracemill.train.training_job import (
     ProgressCallback,
     TrainingJob,
@@ -42,12 +42,20 @@ class SubmittedJob:
 
 
 def describe_job(job: TrainingJob, folder: Path) -> dict[str, Any]:
-    """Return the exact job that `submit_training` would submit; connect to nothing and write nothing."""
+    """Return the exact job that `submit_training` would submit; connect to nothing and write nothing.
+
+    A package that is not installed is told in `missing` and stops nothing.
+    """
     records = JobRecords(folder, job)
     launcher = LAUNCHERS.get(job.settings.launcher)
-    launcher.check(job.settings)
+    missing: dict[str, str] = {}
+    try:
+        launcher.check(job.settings)
+    except MissingPackageError as error:
+        missing["missing"] = str(error)
     launch = records.planned(_next_attempt(records.read()))
     return {
+        **missing,
         "launcher": job.settings.launcher,
         "key": launch.key,
         "release": job.name,
