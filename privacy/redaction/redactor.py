@@ -128,6 +128,13 @@ class Redactor:
             counts[file.path.name] += file.known
         return counts
 
+    def with_listed(self, values: Iterable[str]) -> "Redactor":
+        """Return a redactor that also redacts these exact values, as the user's list does."""
+        listed = self._known.redact
+        more = make_listed({*listed.values, *values}, "redact")
+        known = dataclasses.replace(self._known, redact=dataclasses.replace(listed, values=more.values))
+        return _rebuild_redactor(self._key, self.rules, known, self._files)
+
     def pop_found_secrets(self) -> dict[str, str]:
         """Return the secrets found in traces since the last call, each with its type; never log them."""
         found, self._found = self._found, {}

@@ -1,4 +1,3 @@
-
 """Detect secrets by their own form or by what takes them: made-up passwords, codes, links, constant keys.
 
 Each rule gives at most five false alarms in a megabyte of source code and one in a megabyte of logs.

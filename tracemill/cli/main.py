@@ -42,6 +42,7 @@ from tracemill.cli.options import (
     Quiet,
     QuietStage,
     Rebuild,
+    RedactFindings,
     Reredact,
     Sample,
     SampleSeed,
@@ -119,6 +120,7 @@ def run(
     name: Name = None,
     rebuild: Rebuild = False,
     allow_finding: AllowFinding = None,
+    redact_findings: RedactFindings = False,
     yes: Yes = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -137,7 +139,7 @@ def run(
     sources = {key: [str(p) for p in value] for key, value in by_source.items() if value}
     if sources := sources | source_overrides(path, hub, form, min_age):
         over["sources"] = sources
-    settings = load_settings(config, release_overrides(over, allow_finding, rebuild))
+    settings = load_settings(config, release_overrides(over, allow_finding, rebuild, redact_findings))
     run_command(settings, json, yes, fresh, "quiet" if quiet else "verbose" if verbose else "normal")
 
 
