@@ -60,6 +60,12 @@ class PrivacyError(TracemillError):
     """Text would leave this machine without being redacted."""
 
 
+class RefusedReleaseError(PrivacyError):
+    """The publish gate refuses a release; `values` are what it found, never part of the message."""
+
+    values: tuple[str, ...] = ()
+
+
 class LedgerError(TracemillError):
     """The ledger cannot be opened, or contradicts itself."""
 

@@ -5,7 +5,7 @@ published is that text redacted again, wherever it was redacted otherwise.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,11 @@ class Reredactor:
         key = workspace_key(work.root / "redaction.key")
         known = KnownSecrets(work.root / KNOWN_SECRETS, key)
         return cls(redactor, RedactionVersion.of(redactor, key), lists, known, not reredact)
+
+    def with_listed(self, values: Iterable[str], key: bytes) -> "Reredactor":
+        """Return what also redacts these exact values; `key` is that of the workspace."""
+        redactor = self.redactor.with_listed(values)
+        return replace(self, redactor=redactor, version=RedactionVersion.of(redactor, key))
 
     def redact_again(self, stored: Trace) -> ReredactedTrace:
         """Redact a stored trace again before it leaves.

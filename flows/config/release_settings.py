@@ -31,6 +31,8 @@ class ReleaseSettings(FrozenModel):
     """Folder of the release and name of the dataset: lower-case letters, digits, `. _ -`."""
     allow_findings: tuple[str, ...] = ()
     """Fingerprints of findings that the publish gate lets pass."""
+    redact_findings: bool = False
+    """Redact what the publish gate finds, and write the release again, instead of refusing it."""
     require_second_opinion: bool = False
     """Refuse to release where kingfisher is not installed."""
     views: tuple[View, ...] = get_args(View)

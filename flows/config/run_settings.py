@@ -242,7 +242,7 @@ class RunSettings(FrozenModel):
         if given.get("verified", {}).get("tasks", "") is None:
             del given["verified"]["tasks"]
         for judged in (
-            *("allow_findings", "require_second_opinion", "rebuild", "hub", "drift"),
+            *("allow_findings", "redact_findings", "require_second_opinion", "rebuild", "hub", "drift"),
             *("min_new_pairs", "max_age_days"),
         ):
             given["release"].pop(judged, None)

@@ -30,7 +30,13 @@ from tracemill.flows.run_state.stale_labels import count_stale_labels
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
 from tracemill.flows.runtime.progress import show_step
 from tracemill.normalize.normalizer import DJNormalizer
+from tracemill.privacy.core.placeholder_keys import workspace_key
+from tracemill.privacy.publish_gate.gate import PublishGate
+from tracemill.records.errors import RefusedReleaseError
+from tracemill.records.printable import printable_count
 from tracemill.records.storage.workspace import Workspace
+
+_MOST_ROUNDS = 3  # releases that are written while the gate finds something new to redact
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +112,38 @@ def release_pairs(
     """Normalise all pairs and write the release; `only_when_due` leaves it where too little is new.
 
     Content equal to the latest version's gives that version back; no pair and no label left gives no release,
-    and says which operator took the last. Raises PrivacyError where the publish gate finds anything private.
+    and says which operator took the last. With `release.redact_findings` what the publish gate finds is
+    redacted and the release is written again. Raises PrivacyError where the gate finds anything private then.
     """
-    gate, said = make_gate(settings, work), list[str]()
+    gate = make_gate(settings, work)
     gate.check()
+    listed = set[str]()
+    for _ in range(_MOST_ROUNDS):
+        try:
+            outcome = _release_once(
+                work, settings, normalizer, reredactor, run_id, summary, only_when_due, gate
+            )
+            return _with_listed(outcome, len(listed))
+        except RefusedReleaseError as error:
+            found = set(error.values) - listed
+            if not settings.release.redact_findings or not found:
+                raise
+            listed |= found
+            reredactor = reredactor.with_listed(listed, workspace_key(work.root / "redaction.key"))
+    return _release_once(work, settings, normalizer, reredactor, run_id, summary, only_when_due, gate)
+
+
+def _release_once(
+    work: Workspace,
+    settings: RunSettings,
+    normalizer: DJNormalizer,
+    reredactor: Reredactor,
+    run_id: str,
+    summary: Summary,
+    only_when_due: bool,
+    gate: PublishGate,
+) -> ReleaseOutcome:
+    said = list[str]()
     reduced, labels, split = split_release(work, settings, normalizer, reredactor)
     raise_if_interrupted()
     show_step("write tables")
@@ -130,6 +164,13 @@ def release_pairs(
     outcome = replace(outcome, path=str(made.path), version=made.version, created=made.created)
     restricted = read_manifest(made.path).restricted
     return replace(outcome, rows=made.rows, gate="\n".join(said), terms=restricted)
+
+
+def _with_listed(outcome: ReleaseOutcome, values: int) -> ReleaseOutcome:
+    """Return the outcome with how many values that the gate found were redacted."""
+    if not values or not outcome.gate:
+        return outcome
+    return replace(outcome, gate=f"{outcome.gate}\n{printable_count(values, 'finding')} redacted before it")
 
 
 def _as_last_version(outcome: ReleaseOutcome, work: Workspace, name: str) -> ReleaseOutcome:

@@ -8,7 +8,7 @@ from tracemill.privacy.publish_gate.accepted_findings import read_accepted, reco
 from tracemill.privacy.publish_gate.findings import Finding, summarize_findings
 from tracemill.privacy.publish_gate.kingfisher import ABSENT
 from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanResult
-from tracemill.records.errors import PrivacyError
+from tracemill.records.errors import PrivacyError, RefusedReleaseError
 from tracemill.records.printable import printable, printable_count
 
 SHOWN = 50  # findings that an error lists
@@ -66,7 +66,8 @@ class PublishGate:
 
         `on_texts` gets how many texts were judged so far.
 
-        Raises PrivacyError for a finding that is not allowed, and where something cannot be read.
+        Raises RefusedReleaseError for a finding that is not allowed, PrivacyError where something cannot be
+        read.
         """
         self.check()
         verdict = self.scanner.scan(folder, on_texts)
@@ -75,7 +76,9 @@ class PublishGate:
         record_accepted(self.record, accepted)
         refused = [found for found in verdict.findings if found.fingerprint not in known]
         if refused:
-            raise PrivacyError(*_refusal(refused, verdict))
+            error = RefusedReleaseError(*_refusal(refused, verdict))
+            error.values = tuple(verdict.values[name] for name in {found.fingerprint for found in refused})
+            raise error
         if verdict.not_read:
             reasons = "; ".join(f"{why}: {', '.join(files)}" for why, files in verdict.not_read.items())
             raise PrivacyError(
@@ -94,7 +97,7 @@ def release_gate_opinions(verdict: ScanResult, rules_version: str) -> tuple[str,
 
 
 _WAYS_OUT = (
-    "name them in `redact` of [privacy] and add --reredact, or --allow-finding the fingerprint of each that "
+    "add --redact-findings to redact them and go on, or --allow-finding the fingerprint of each that "
     "may be published; `tracemill status --pairs 3` shows pairs meanwhile:"
 )
 

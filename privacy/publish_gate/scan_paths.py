@@ -61,6 +61,8 @@ class ScanResult:
     passed_over: dict[str, int]
     not_read: dict[str, list[str]]
     seconds: float
+    values: dict[str, str] = field(default_factory=dict, repr=False)
+    """The values of the findings by fingerprint; never log or store them."""
 
 
 @dataclass(slots=True)
@@ -137,8 +139,9 @@ class Scanner:
                 work.add_second(written, matches)
             if clean is not None:
                 clean.save()
+        values: dict[str, str] = {}
         return ScanResult(
-            findings=tuple(work.findings(self._key)),
+            findings=tuple(work.findings(self._key, values)),
             second=second,
             files=work.files,
             texts=len(work.times),
@@ -146,6 +149,7 @@ class Scanner:
             passed_over=dict(work.skipped.passed_over),
             not_read=work.not_read(),
             seconds=time.monotonic() - began,
+            values=values,
         )
 
 
@@ -256,15 +260,23 @@ class _Work:
         if hits:
             self._marked.setdefault(mark, _Marked(text.leaf, text.place, [], [text.raw])).hits += hits
 
-    def findings(self, key: bytes) -> Iterator[Finding]:
-        """Yield all findings in the order of the files; a value counts once in a text."""
+    def findings(self, key: bytes, values: dict[str, str]) -> Iterator[Finding]:
+        """Yield all findings in the order of the files; a value counts once in a text.
+
+        `values` gets the value of each, by fingerprint.
+        """
         for marked in self._marked.values():
             spans = [hit.span for hit in marked.hits]
             times = sum(self.times[raw] for raw in marked.raws)
             by_value = {(hit.span.kind, hit.value): hit for hit in reversed(marked.hits)}
             for hit in reversed(by_value.values()):
                 found = FoundValue(marked.leaf, marked.place, hit.span, hit.value, hit.opinions)
-                yield found.told(key, spans, times, self._shown)
+                told = found.told(key, spans, times, self._shown)
+                text = marked.leaf.text
+                values[told.fingerprint] = (
+                    hit.value if hit.value in text else text[hit.span.start : hit.span.end]
+                )
+                yield told
 
     def not_read(self) -> dict[str, list[str]]:
         """Return the files that were not read, by reason."""

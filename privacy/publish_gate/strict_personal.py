@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span
-from tracemill.privacy.core.word_lists import BANK_NUMBER_SIZES, COMMON_WORDS, DOMAINS
-from tracemill.privacy.personal.labelled_data import PERSON, is_person
+from tracemill.privacy.personal.labelled_data import PERSON
+from tracemill.privacy.personal.unannounced_data import is_full_name
 
 _LONGEST_NAME = 64  # characters of a column that can say what it holds
 # Where a word begins: no letter is before it, or it is the next word of `homePhone`.
@@ -61,35 +61,11 @@ _HOME_FORM = (
 )
 
 
-_NO_NAMES = COMMON_WORDS | frozenset(
-    [
-        "optional",
-        "required",
-        "string",
-        "str",
-        "bool",
-        "int",
-        "float",
-        "none",
-        "true",
-        "false",
-        "any",
-        "union",
-        "dict",
-        "literal",
-    ]
-)
 _ROWS = "01234567890123456789 98765432109876543210"
 
 
-def is_full_name(value: str) -> bool:
-    """Tell a name from a type, from program words and from a label."""
-    words = value.lower().split(" ")
-    return is_person(value) and not _NO_NAMES.intersection(words) and not is_personal_label(value)
-
-
 def _is_name(value: str) -> bool:
-    return len(value) > 1 and is_full_name(value)
+    return len(value) > 1 and is_full_name(value) and not is_personal_label(value)
 
 
 def _is_phone(value: str) -> bool:
@@ -138,7 +114,7 @@ class _Rule(NamedTuple):
 
 
 _RULES = (
-    _Rule("STRICT_PERSON", _FULL_NAME, _SET, PERSON, is_full_name, cased=True),
+    _Rule("STRICT_PERSON", _FULL_NAME, _SET, PERSON, _is_name, cased=True),
     _Rule("STRICT_PERSON", _PART_OF_NAME, _SET, rf"(?:{PERSON}|[A-Z\xc0-\xde][^\W\d_]{{1,24}}(?![\w(.]))", _is_name, cased=True),
     _Rule("STRICT_BIRTH_DATE", r"(?:date[ _-]?of[ _-]?birth|birth[ _-]?(?:date|day)?|d\.?o\.?b\.?|born(?: on)?|geb(?:oren|urtsdatum|urtstag|\.?-?datum)?(?: am)?|n\xe9e?(?: le)?|naissance|nacid[oa](?: el)?|nacimiento|nascid[oa](?: em)?|nascimento|nat[oa] il|nascita|f\xf6dd|f\xf8dt)",
           rf"(?:{_SET}|[ \t]{{1,3}})(?:the )?", _DAY, _any),
@@ -153,20 +129,6 @@ _HEADER = re.compile(
     r"(?m)^[\w \"'.-]{1,40}(?:(?P<joint>[,;\t|])[\w \"'.-]{1,40}(?:(?P=joint)[\w \"'.-]{0,40})*)$"
 )
 _CELLS = {joint: re.compile(rf'(?:"[^"\n]*"|[^"\n{joint}])*') for joint in ",;\t|"}
-_TITLED = re.compile(
-    rf"(?:\b(?:Mr|Mrs|Ms|Mme|Mlle|Herrn?|Frau|Se\xf1ora?)\.? |\bDear (?:Dr\.? )?)(?P<v>{PERSON})"
-)
-_DEALT_WITH = re.compile(
-    r"(?:(?i:\b(?:talk(?:ed|ing)? (?:to|with)|spoke (?:to|with)|spoken (?:to|with)|met(?: with)?|ask(?:ed)?|ping(?:ed)?|told|tell"
-    r"|(?:reviewed|approved|requested|reported|assigned|written|signed off|escalated|raised) (?:by|to)|on behalf of|sincerely|cc|bcc)\b[: ])[ \t]?"
-    rf"|(?i:contact|owner|manager|employee|customer|person|assignee|reporter):\s{{1,12}}name: [\"']?)(?P<v>{PERSON})(?![\w(./:-])"
-)
-_ACCOUNT = re.compile(
-    r"(?i)(?<![A-Z0-9])[A-Z]{2}\d\d(?:(?P<joint>[ -])[A-Z0-9]{4}(?:(?P=joint)[A-Z0-9]{4}){1,6}(?:(?P=joint)[A-Z0-9]{1,3})?|(?:[A-Z]{4})?\d{8,30})(?![A-Z0-9])"
-)
-_SPELLED = re.compile(
-    r"(?i)(?<![\w.])[\w+-]{1,40}(?:(?:\.| dot )[\w+-]{1,40}){0,3} ?(?:\bat\b|\(at\)|\[at\]) ?[a-z][\w-]{1,40}(?: ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z][\w-]{1,40}){0,2} ?(?:\bdot\b|\(dot\)|\[dot\]) ?(?P<tld>[a-z]{2,18})\b"
-)
 _LABEL = "|".join(rule.label for rule in _RULES)
 _LABELLED = re.compile(rf"(?:{_EDGE})(?=(?i:{_LABEL}))")
 _NAMES = re.compile(
@@ -228,29 +190,9 @@ def find_personal_strictly(text: str) -> Iterator[Span]:
 
 
 def find_labelled(text: str) -> Iterator[Span]:
-    """Yield values that a label before them, or their form alone, makes personal."""
+    """Yield values that a label before them makes personal."""
     for label in _LABELLED.finditer(text):
         for rule, pattern in _COMPILED:
             match = pattern.match(text, label.start())
             if match and rule.holds(match["v"]) and not find_keyed_placeholders(match["v"]):
                 yield Span(match.start("v"), match.start("v") + len(match["v"].rstrip(" ,.\n")), rule.kind)
-    for match in _TITLED.finditer(text):
-        if is_full_name(match["v"]):
-            yield Span(*match.span("v"), "STRICT_PERSON")
-    for match in _DEALT_WITH.finditer(text):
-        if is_full_name(match["v"]):
-            yield Span(*match.span("v"), "STRICT_PERSON")
-    for match in _ACCOUNT.finditer(text):
-        if _is_account(match[0]):
-            yield Span(*match.span(), "STRICT_IBAN")
-    for match in _SPELLED.finditer(text):
-        if match["tld"].lower() in DOMAINS:
-            yield Span(*match.span(), "STRICT_EMAIL")
-
-
-def _is_account(text: str) -> bool:
-    """Tell whether a text is an account number (ISO 13616), in any case, with any separators."""
-    plain = re.sub(r"[ -]", "", text).upper()
-    if len(plain) != BANK_NUMBER_SIZES.get(plain[:2]):
-        return False
-    return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1

@@ -1,7 +1,6 @@
-"""Strict rules of the gate for secrets: random values near words about secrets, and constant keys.
+"""Strict rules of the gate for secrets: random values near words about secrets, and random words alone.
 
-Constant keys are those that a cipher or a login gets in code. In redaction these rules would damage code; a
-release has few such values, and each is reviewed.
+In redaction these rules would damage code and logs; a release has few such values, and each is reviewed.
 """
 
 import re
@@ -31,28 +30,12 @@ _ABOUT = (
 _VALUE = r"(?P<v>(?<![\w+/=.$@-])[A-Za-z0-9+/_.!#$%^&*~=-]{10,512}(?![\w+/=]))"
 _NEAR = compile_rule_pattern(rf"{_ABOUT}(?P<gap>[^\n]{{0,40}}?[\s\"'`=:(,>\[]){_VALUE}")
 _ALONE = compile_rule_pattern(r"(?<![\w+/=.@#$%-])(?P<v>[A-Za-z0-9_-]{28,64})(?![\w+/=%-])(?!\.\w)")
-_ONE_TIME = compile_rule_pattern(
-    r"(?i:(?:verification|security|log ?-?in|sign-?in|one[ -]time|confirmation|2fa|mfa|otp|access)"
-    r"[ -]?(?:pass)?code)"
-    r"(?i: is|:| =)[ \t]{1,3}[\"'`]?(?P<v>\d{4,8})(?![\w-])"
-)
 _OF_BLOCK = compile_rule_pattern(
     r"(?:[A-Za-z0-9+/]{28}|-----)[ \t]*\r?\n[ \t]*$"
 )  # the line before is Base64 too
-_LINK = compile_rule_pattern(
-    r"(?i:https?://[^\s\"'<>]{1,120}/[^\s\"'<>?]{0,40}(?:reset|verify|confirm|invite|magic|activate|unsubscribe)[^\s\"'<>]{0,40}[?&/=])"
-    r"(?P<v>[A-Za-z0-9_-]{20,200})"
-)
 _FOLLOWED = compile_rule_pattern(
     rf"{_VALUE}[\"'`]?,? (?:as|is|for|was) (?:the|my|our|your|a|an) (?:[\w-]{{1,20}} ){{0,3}}?{_ABOUT}"
 )
-_GIVEN = compile_rule_pattern(
-    r"(?:Fernet|AESGCM|AES\.new|AESCCM|ChaCha20\w*|SecretBox|SigningKey|Cipher|createCipheriv|createHmac"
-    r"|hmac\.new|HMAC|Hashids|from_mnemonic"
-    r"|(?:[Ll]ogin|[Aa]uthenticate|[Ee]ncrypt|[Dd]ecrypt|[Ss]ign|[Uu]nlock)\w{0,20})"
-    r"\(\s{0,4}(?:[\w.]{1,40},\s{0,4}|[\"'][^\"'\n]{0,64}[\"'],\s{0,4})?b?[\"'](?P<v>[^\"'\s]{10,512})[\"']"
-)
-_BYTES = compile_rule_pattern(r"\bb[\"'](?P<v>[A-Za-z0-9_+/-]{43}=)[\"']")
 _NO_SECRET = compile_rule_pattern(
     r"(?i)(?:(?<![a-z])sha-?\d*|md5|hash|digest|checksum|commit|uuid|etag|nonce|(?<![a-z])ids?|version|revision|integrity|"
     r"fingerprint|public|signature|blob|tree|parent|cache)[\w-]*[\"'`]?\s{0,2}[=:( ]{1,2}\s{0,2}[\"'`]?$"
@@ -79,18 +62,6 @@ def find_strictly(text: str) -> Iterator[Span]:
     for match in _ALONE.finditer(text):
         if is_drawn_part(match["v"]) and not is_labelled_id(text, match):
             yield Span(*match.span("v"), "STRICT_RANDOM")
-    for match in _ONE_TIME.finditer(text):
-        if len(set(match["v"])) > 2:
-            yield Span(*match.span("v"), "STRICT_CODE")
-    for match in _LINK.finditer(text):
-        if is_random(match["v"]):
-            yield Span(*match.span("v"), "STRICT_LINK")
-    for match in _GIVEN.finditer(text):
-        if _is_constant(match["v"]):
-            yield Span(*match.span("v"), "STRICT_GIVEN")
-    for match in _BYTES.finditer(text):
-        if is_random(match["v"]):
-            yield Span(*match.span("v"), "STRICT_KEY")
 
 
 def is_labelled_id(text: str, match: re.Match[str]) -> bool:
@@ -113,9 +84,3 @@ def _may_be_secret(value: str) -> bool:
         return False
     drawn = has_all_kinds(value) or (value.isalnum() and changes_case_often(value))
     return drawn and entropy(value) >= 3.2 and shape_wordiness(value) < 0.5
-
-
-def _is_constant(value: str) -> bool:
-    if is_stand_in(value) or find_keyed_placeholders(value) or _NAME.fullmatch(value):
-        return False
-    return is_random(value) or (is_password(value) and has_all_kinds(value))

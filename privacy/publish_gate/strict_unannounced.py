@@ -1,15 +1,14 @@
 # ruff: noqa: E501 (patterns)
-"""Strict rules of the gate for values that nothing announces.
+"""Strict rules of the gate for secrets that nothing announces.
 
-Those are words made as a password is made, random words of 16 characters or more, national numbers in their
-written form with check digits, names after a role, and whatever the rules find once a text is decoded.
+Those are words of letters, digits and signs, random words of 16 characters or more, and whatever the rules
+find once a text is decoded.
 """
 
 import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator
-from importlib import import_module
 from urllib.parse import unquote
 
 from tracemill.privacy.core.entropy import (
@@ -21,8 +20,6 @@ from tracemill.privacy.core.entropy import (
 )
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span, compile_rule_pattern
-from tracemill.privacy.personal.labelled_data import PERSON
-from tracemill.privacy.publish_gate.strict_personal import is_full_name
 from tracemill.privacy.publish_gate.strict_rules import is_labelled_id
 from tracemill.privacy.secrets.drawn_tokens import is_drawn_part
 
@@ -33,8 +30,7 @@ _RANDOM = compile_rule_pattern(
 )
 _CAPITALS = compile_rule_pattern(rf"{_LEFT}(?P<v>(?=[A-Z]*[2-7])[A-Z2-7]{{24,64}}){_RIGHT}")
 _MADE = compile_rule_pattern(
-    r"(?<![\w!#$%^&*+/=.@~\\-])(?:(?P<v>[A-Z][a-z]{2,14}[@_-]?\d{2,6}[!#$%&*@?]{1,3})"
-    r"|(?P<w>(?=[A-Za-z0-9]*[!#%^*$@])(?=[A-Za-z!#%^*$@]*\d)(?=[A-Z\d!#%^*$@]*[a-z])(?=[a-z\d!#%^*$@]*[A-Z])[A-Za-z0-9!#%^*$@]{10,32}))(?![\w!#$%^&*+/=(~-])(?!\.\w)"
+    r"(?<![\w!#$%^&*+/=.@~\\-])(?P<v>(?=[A-Za-z0-9]*[!#%^*$@])(?=[A-Za-z!#%^*$@]*\d)(?=[A-Z\d!#%^*$@]*[a-z])(?=[a-z\d!#%^*$@]*[A-Z])[A-Za-z0-9!#%^*$@]{10,32})(?![\w!#$%^&*+/=(~-])(?!\.\w)"
 )
 _ABOUT = (
     r"(?i:passw|\bpass\b|passphrase|passcode|sshpass|secret|credential|\bcreds\b|log(?:ging|ged)?[ -]?(?:in|form)|sign(?:ed)? in|unlock|\bopens?\b|wi-?fi|hotspot"
@@ -55,42 +51,6 @@ _OF_HEX = re.compile(
     r"(?i)\bauth|session|\bkey\b|\bsealed|credential|secret|\btoken\b|cookie|bearer|licen[cs]e|activat|\b40[13]\b"
 )
 
-# Written forms of national numbers and the modules of python-stdnum that check them.
-_NUMBERS = tuple(
-    (re.compile(rf"(?<![\w.:/+-])(?<!\d )(?:{form})(?![\w:/-]|\.\d| \d)"), check)
-    for form, check in (
-        (r"\d{8}[A-HJ-NP-TV-Z]", "es.dni"),
-        (r"[XYZ]\d{7}[A-HJ-NP-TV-Z]", "es.nie"),
-        (r"\d{1,2}\.\d{3}\.\d{3}-[\dK]", "cl.rut"),
-        (r"756\.\d{4}\.\d{4}\.\d{2}", "ch.ssn"),
-        (r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] \d\d \d\d \d\d [A-D]", ""),
-        (r"\d{3} \d{3} \d{4}", "gb.nhs"),
-        (r"[2-9]\d{3} \d{4} \d{4}", "in_.aadhaar"),
-        (r"\d{2} \d{3} \d{3} \d{3}", "de.idnr"),
-        (r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]", "it.codicefiscale"),
-        (r"\d{2}\.\d{2}\.\d{2}-\d{3}\.\d{2}", "be.nn"),
-        (r"[A-Z]{4}\d{6}[HM][A-Z]{5}[A-Z0-9]\d", "mx.curp"),
-        (r"\d{2}-\d{8}-\d", "ar.cuit"),
-        (r"\d{6}[-+A]\d{3}[0-9A-FHJ-NPR-Y]", "fi.hetu"),
-        (r"[1-478] \d{2} \d{2} \d[\dAB] \d{3} \d{3} \d{2}", "fr.nir"),
-        (r"\d{6}-\d{4}", "se.personnummer"),
-    )
-)
-_ROLE = compile_rule_pattern(
-    r"(?i:\b(?:assignee|reviewer|reporter|owner|approver|maintainer|colleague|manager|customer|client|patient|guest|tenant|passenger|employee|contractor|according to"
-    r"|signed|regards|best wishes|sincerely|thanks|best|cheers|cc|per|attn))[,:]?[ \n](?P<v>"
-    + PERSON
-    + r")(?![\w(./:-])"
-)
-_OF_PERSON = compile_rule_pattern(
-    rf"(?P<v>{PERSON})['\u2019]s (?:laptop|account|machine|computer|desk|phone|inbox|email|e-mail|password|team|request|contract|salary|badge|calendar)\b"
-)
-_CALLED = compile_rule_pattern(
-    r"(?i:\b(?:call|ring|phone|dial|text|fon|tel\.?|cell|mobile|signal|whatsapp)) (?P<v>\+?\(?\d{2,5}\)?[ .-]\d{2,4}(?:[ .-]?\d{2,4}){1,3})(?![\w-]|\.\d)"
-)
-_HOME = re.compile(
-    r"(?<![\w.:/-])\d{1,4}[A-Za-z]? (?:[A-Z\xc0-\xde][a-z\xdf-\xff]{2,20} ){1,3}?(?:[A-Z][a-z]{2,12}), (?:[A-Z\xc0-\xde][a-z\xdf-\xff]{2,20} ?){1,2},? [A-Z0-9]{0,3} ?\d{4,6}(?![\w-]|\.\d)"
-)
 _ENCODED = compile_rule_pattern(
     r"(?<![\w+/%-])(?:(?P<hex>(?:[0-9a-f]{2}){16,2048})|(?P<b64>[A-Za-z0-9+/_-]{20,4096}={0,2})|(?P<url>(?=[\w.~*'()-]{0,200}%[2-7][0-9A-Fa-f])(?:[\w.~*'()-]|%[0-9A-Fa-f]{2}){8,2000}))(?![\w+/=%-])"
 )
@@ -98,28 +58,11 @@ _LEAST_DECODED = 10
 
 
 def find_unannounced(text: str) -> Iterator[Span]:
-    """Yield possible secrets and personal data that no label announces."""
+    """Yield possible secrets that no label announces."""
     fixed = find_keyed_placeholders(text)
-    for span in _all(text):
+    for span in _secrets(text):
         if not any(start < span.end and span.start < end for start, end in fixed):
             yield span
-
-
-def _all(text: str) -> Iterator[Span]:
-    yield from _secrets(text)
-    for form, check in _NUMBERS:
-        for match in form.finditer(text):
-            if not check or import_module(f"stdnum.{check}").is_valid(match[0]):
-                yield Span(*match.span(), "STRICT_ID")
-    for pattern in (_ROLE, _OF_PERSON):
-        for match in pattern.finditer(text):
-            if is_full_name(match["v"]):
-                yield Span(*match.span("v"), "STRICT_PERSON")
-    for match in _CALLED.finditer(text):
-        if 7 <= sum(map(str.isdigit, match["v"])) <= 15:
-            yield Span(*match.span("v"), "STRICT_PHONE")
-    for match in _HOME.finditer(text):
-        yield Span(*match.span(), "STRICT_ADDRESS")
 
 
 def _secrets(text: str) -> Iterator[Span]:
@@ -131,10 +74,9 @@ def _secrets(text: str) -> Iterator[Span]:
         if sum(map(str.isdigit, value)) >= 2 and entropy(value) >= 3.6 and not is_labelled_id(text, match):
             yield Span(*match.span("v"), "STRICT_RANDOM")
     for match in _MADE.finditer(text):
-        group = match.lastgroup or "v"
-        value = match[group]
-        if group == "v" or (sum(map(str.isdigit, value)) >= 2 and changes_case_often(value)):
-            yield Span(*match.span(group), "STRICT_MADE_UP")
+        value = match["v"]
+        if sum(map(str.isdigit, value)) >= 2 and changes_case_often(value):
+            yield Span(*match.span("v"), "STRICT_MADE_UP")
     for match in _NEAR.finditer(text):
         value = match["v"]
         digits = sum(map(str.isdigit, value))

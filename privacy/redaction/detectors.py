@@ -33,6 +33,7 @@ from tracemill.privacy.personal import (
     people,
     phones_and_accounts,
     postal_addresses,
+    unannounced_data,
 )
 from tracemill.privacy.personal.known_identity import HOMES, KnownValues, distinctive_known_names
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe, build_prefilter_pattern
@@ -52,6 +53,7 @@ from tracemill.privacy.secrets import (
     secret_settings,
     surroundings,
     tables,
+    unannounced_secrets,
 )
 from tracemill.privacy.secrets.formats.all_formats import TOKENS
 from tracemill.privacy.secrets.token_scan import find_tokens
@@ -82,6 +84,8 @@ _GENERAL = (
     *drawn_tokens.DETECTORS,
     *coordinates.DETECTORS,
     *conversations.DETECTORS,
+    *unannounced_data.DETECTORS,
+    *unannounced_secrets.DETECTORS,
 )
 _EXACT, _NAMES, _HOMES, _KEYS, _NESTED, _PREFIXED, _SPECIAL = 1, 2, 4, 8, 16, 32, 6
 _TOKENS = (1 << len(TOKENS)) - 1 << _SPECIAL

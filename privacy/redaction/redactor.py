@@ -30,7 +30,7 @@ from tracemill.privacy.redaction.taken_values import TakenValues, find_values_of
 from tracemill.records.message import Message
 from tracemill.records.trace import Trace
 
-REDACTION_VERSION = 14
+REDACTION_VERSION = 15
 """Raise it when redaction gives another text for the same message."""
 RULES_VERSION = f"r{REDACTION_VERSION}"
 
@@ -127,6 +127,13 @@ class Redactor:
         for file in self._files:
             counts[file.path.name] += file.known
         return counts
+
+    def with_listed(self, values: Iterable[str]) -> "Redactor":
+        """Return a redactor that also redacts these exact values, as the user's list does."""
+        listed = self._known.redact
+        more = make_listed({*listed.values, *values}, "redact")
+        known = dataclasses.replace(self._known, redact=dataclasses.replace(listed, values=more.values))
+        return _rebuild_redactor(self._key, self.rules, known, self._files)
 
     def pop_found_secrets(self) -> dict[str, str]:
         """Return the secrets found in traces since the last call, each with its type; never log them."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tracemill.data_cards.model.manifest import read_manifest
@@ -61,7 +62,7 @@ def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
     assert refused.stdout == ""
     head, *lines = refused.stderr[refused.stderr.index("tracemill: ") :].splitlines()  # after the progress
     assert head.startswith("tracemill: the release is refused: 1 private value in ")
-    assert "name them in `redact` of [privacy] and add --reredact" in head
+    assert "add --redact-findings to redact them and go on" in head
     assert len(lines) == 1  # a line for each value, not for each place
     assert "  README.md line " in lines[0]  # the card shows the pair
     assert "GITHUB_TOKEN: " in lines[0]
@@ -96,6 +97,40 @@ def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
     assert planted not in told
     assert planted[4:24] not in told
     assert planted.encode() not in written
+
+
+@pytest.mark.slow
+def test_what_a_first_run_is_refused_for_is_redacted_by_one_flag(tracemill: Run, tmp_path: Path) -> None:
+    drawn = token()[4:28]
+    said = "next_high returns a time in the past."
+    sessions = tmp_path / "sessions"
+    shutil.copytree(EXAMPLES, sessions)
+    changed = 0
+    for path in sessions.rglob("*.jsonl"):
+        text = path.read_text()
+        changed += said in text
+        path.write_text(text.replace(said, f"{said} It answered only after I passed {drawn} to it."))
+    assert changed
+    command = ("run", "--claude-code", sessions, "--workspace", tmp_path / "w")
+    refused = tracemill(*command)
+    assert refused.returncode == 2
+    assert "STRICT_RANDOM" in refused.stderr
+    assert "add --redact-findings to redact them and go on" in refused.stderr
+
+    passed = tracemill(*command, "--redact-findings")
+    assert passed.returncode == 0, passed.stderr
+    assert "texts scanned, nothing found" in passed.stdout
+    assert "1 finding redacted before it" in passed.stdout
+    [manifest] = (tmp_path / "w" / "releases").rglob("manifest.json")
+    tables = sorted(manifest.parent.rglob("*.parquet"))
+    held = [pq.read_table(path).to_pylist() for path in tables]
+    assert "I passed <LISTED_" in str(held)
+    assert drawn not in str(held)
+    assert drawn.encode() not in everything_below(manifest.parent, "*.*")
+
+    again = tracemill(*command, "--redact-findings", "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["release"]["created"] is False
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The strict rules of the gate for values that nothing announces: what they find, and what they leave."""
+"""Values that nothing announces: what redaction takes, what the strict rules find at the gate, what stays."""
 
 import base64
 import random
@@ -7,7 +7,7 @@ import string
 import pytest
 
 from tracemill.privacy.personal.known_identity import make_known
-from tracemill.privacy.publish_gate.scan_paths import find_in_release
+from tracemill.privacy.publish_gate.scan_paths import find_in_release, scan_own_spans
 from tracemill.privacy.redaction.detectors import Detectors
 from tracemill.privacy.redaction.redactor import Redactor
 
@@ -28,13 +28,15 @@ MAIL = "ingrid.wojcik@lanternmail.org"
 FOUND = {
     "a random word": ("It answered only after I passed {} to it.", drawn(24, seed=6)),
     "Base64 in a call": ("handshake('{}')", encoded(33)),
-    "a word made as passwords are": ("Used `{}` to get in and it worked.", "Willow6807#"),
     "letters and signs": ("it asked, so I typed {}", "yUa4mSA9LkRx^x"),
     "a phrase after a login": ("router admin / {}", "copper-meadow291"),
     "hex in a session": ("session handle {}", HEX),
     "Base64 of an address": ("data: {}", base64.b64encode(MAIL.encode()).decode()),
     "hex of an address": ("-d {}", MAIL.encode().hex()),
     "percent signs": ("blob={}", HIDDEN.replace("=", "%3D")),
+}
+REDACTED = {
+    "a word made as passwords are": ("Used `{}` to get in and it worked.", "Willow6807#"),
     "a Spanish number": ("{} was rejected by the form", "71868094V"),
     "a Chilean number": ("row 17 has {}", "12.353.560-K"),
     "a Swiss number": ("'{}' fails validation", "756.2008.5134.23"),
@@ -43,7 +45,26 @@ FOUND = {
     "whose laptop": ("from {}'s laptop", "Tomasz Yildiz"),
     "a number to call": ("call {} after six", "(148) 348-2635"),
     "an address": ("{} is where the parcel went", "112 Foundry Gardens, Graz 95494"),
+    "a role in bold": ("**Owner:** {} \u00b7 epic", "Noemi Lindqvist"),
+    "a role in a table": ("| reviewer | {} |", "Noemi Lindqvist"),
+    "a reviewer": ("It was reviewed by {} on Monday.", "Noemi Lindqvist"),
+    "a contact of YAML": ("contact:\n  name: {}\n", "Noemi Lindqvist"),
+    "an account in small letters": ("wire it to {} today", "gb82 west 1234 5698 7654 32"),
+    "a spelled address": ("write to {} today", "noemi.l at lanternmail dot org"),
+    "a code for one login": ("Your login code is {}", "482913"),
+    "a link to reset": ("https://lantern.example/account/reset?t={}", drawn(32)),
+    "a key of a cipher": ("Fernet('{}')", f"{drawn(43)}="),
 }
+
+
+@pytest.mark.parametrize("name", REDACTED)
+def test_what_the_gate_found_in_whole_sessions_is_redacted(name: str) -> None:
+    text, value = REDACTED[name]
+    whole = text.format(value)
+    shown, found = Redactor(key=b"k").redact_text(whole)
+    assert value not in shown
+    assert sum(found.values()) == 1
+    assert any(whole[s.start : s.end] == value for s in scan_own_spans(RULES, whole, ""))
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -64,6 +85,7 @@ LEFT = {
     "a number without its check digit": "row 17 has 71868094T and 12.353.560-1 and 6510 6645 9516",
     "code": 'self.login_form = LoginForm2(request.form) if is_admin(user) else hash_sha256("utf8")',
     "a group": "customer Success Team",
+    "a heading": "#### Phase 3: Stakeholder Perspective Analysis\nClient Side Monitoring",
     "placeholders": "login as <SECRET_1a2b3c4d> or call <PHONE_1a2b3c4d>",
 }
 
@@ -71,3 +93,4 @@ LEFT = {
 @pytest.mark.parametrize("name", LEFT)
 def test_ordinary_text_stays(name: str) -> None:
     assert find_in_release(RULES, LEFT[name], "") == []
+    assert Redactor(key=b"k").redact_text(LEFT[name])[0] == LEFT[name]

@@ -44,6 +44,7 @@ from tracemill.cli.options import (
     Quiet,
     QuietStage,
     Rebuild,
+    RedactFindings,
     Reredact,
     Sample,
     SampleSeed,
@@ -124,6 +125,7 @@ def run(
     name: Name = None,
     rebuild: Rebuild = False,
     allow_finding: AllowFinding = None,
+    redact_findings: RedactFindings = False,
     yes: Yes = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -141,7 +143,7 @@ def run(
     sources = agent_overrides(claude_code=claude_code, codex=codex, openhands=openhands, swe_gym=swe_gym)
     if sources := sources | source_overrides(path, hub, form, min_age):
         over["sources"] = sources
-    settings = load_settings(config, release_overrides(over, allow_finding, rebuild))
+    settings = load_settings(config, release_overrides(over, allow_finding, rebuild, redact_findings))
     run_command(settings, json, yes, fresh, "quiet" if quiet else "verbose" if verbose else "normal")
 
 

@@ -212,6 +212,10 @@ AllowFinding = Annotated[
         "--allow-finding", metavar="ID", help="Allow this privacy finding (fingerprint); repeatable."
     ),
 ]
+RedactFindings = Annotated[
+    bool,
+    typer.Option("--redact-findings", help="Redact what the privacy check finds, and go on."),
+]
 Release = Annotated[
     str | None,
     typer.Option(

@@ -80,10 +80,15 @@ def run_overrides(
 
 
 def release_overrides(
-    over: dict[str, Any], allow_finding: list[str] | None, rebuild: bool = False
+    over: dict[str, Any],
+    allow_finding: list[str] | None,
+    rebuild: bool = False,
+    redact_findings: bool = False,
 ) -> dict[str, Any]:
-    """Return `over` with the allowed findings and the order to rebuild splits in `[release]`."""
+    """Return `over` with what becomes of findings, and the order to rebuild splits, in `[release]`."""
     release: dict[str, Any] = {"allow_findings": allow_finding} if allow_finding else {}
     if rebuild:
         release["rebuild"] = True
+    if redact_findings:
+        release["redact_findings"] = True
     return {**over, "release": {**over.get("release", {}), **release}} if release else over

@@ -14,6 +14,7 @@ from tracemill.cli.options import (
     Name,
     Quiet,
     Rebuild,
+    RedactFindings,
     Release,
     WorkspaceOption,
 )
@@ -30,6 +31,7 @@ def write(
     name: Name = None,
     rebuild: Rebuild = False,
     allow_finding: AllowFinding = None,
+    redact_findings: RedactFindings = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -40,7 +42,7 @@ def write(
     from tracemill.cli.commands import release_command
     from tracemill.flows.config.run_settings import load_settings
 
-    over = release_overrides(run_overrides(workspace, name=name), allow_finding, rebuild)
+    over = release_overrides(run_overrides(workspace, name=name), allow_finding, rebuild, redact_findings)
     release_command(load_settings(config, over), json, quiet)
 
 
