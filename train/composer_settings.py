@@ -52,7 +52,8 @@ class ComposerSettings(BaseModel):
     """JSON Lines file with a conversation in the column `prompt`; the reward gets its other columns."""
     states: Path | None = None
     """JSON Lines file of states that teachers answered in, as `build_consensus_rows` makes them: the model
-    acts once in each, and `consensus` of the answers rewards what it does."""
+    acts once in each, and `consensus` of the answers rewards what it does. By default they are those of the
+    workspace, where `consensus` is given."""
     consensus: ConsensusShape | None = None
     """Reward of an action in `states`: `plurality`, `weighted`, `variance_weighted` or `score_regression`."""
     teacher_weights: dict[str, float] = Field(default_factory=dict)
@@ -109,13 +110,23 @@ class ComposerSettings(BaseModel):
     @model_validator(mode="after")
     def _check_rewards(self) -> Self:
         given = [key for key in ("tasks", "prompts", "states") if getattr(self, key) is not None]
-        if len(given) != 1:
+        if len(given) > 1:
             raise ValueError(
-                f"{' and '.join(given) or 'none'} of tasks, prompts and states given; expected one of them"
+                f"{' and '.join(given)} of tasks, prompts and states given; expected one of them"
             )
-        if (self.states is None) != (self.consensus is None):
-            one, other = ("states", "consensus") if self.states is not None else ("consensus", "states")
-            raise ValueError(f"{one} without {other}; expected both")
+        if not given and self.consensus is None:
+            raise ValueError(
+                "none of tasks, prompts and states given; expected one of them, or consensus for the states "
+                "of the workspace"
+            )
+        if self.states is not None and self.consensus is None:
+            raise ValueError("states without consensus; expected both")
+        if self.consensus is not None and given not in ([], ["states"]):
+            raise ValueError(f"consensus with {given[0]}; it rewards what is done in states: expected states")
+        if self.consensus == "score_regression" and self.states is None:
+            raise ValueError(
+                'consensus = "score_regression" without states; expected a file, as a workspace has no scores'
+            )
         if self.teacher_weights and self.consensus is None:
             raise ValueError("teacher_weights without consensus; expected both")
         if bad := [name for name, weight in self.teacher_weights.items() if weight < 0]:
@@ -189,6 +200,11 @@ class ComposerSettings(BaseModel):
     def wants_hint_rows(self) -> bool:
         """Return whether the hint channel learns from rows of failed actions."""
         return bool(self.alpha_sdpo) and self.composition != "advantage"
+
+    @property
+    def wants_state_rows(self) -> bool:
+        """Return whether GRPO plays the states of the workspace that teachers answered in."""
+        return self.consensus is not None and self.states is None
 
     def channels_off(self) -> dict[str, str]:
         """Return the channels that are off, with the reason."""

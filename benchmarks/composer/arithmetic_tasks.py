@@ -102,6 +102,20 @@ def hint_of(answer: str) -> str:
     return f"A better next action is:\nBash {command_of(answer)}"
 
 
+def error_of(name: str, answer: str) -> str:
+    """Return what a check of a wrong answer says: the first number that it gives another result for."""
+    for number in (7, 20):
+        found, wanted = (eval(text, {"number": number}) for text in (answer, expression(name)))
+        if found != wanted:
+            return f"AssertionError: {name}({number}) is {found}, not {wanted}"
+    return f"AssertionError: {name} is wrong"
+
+
+def words_of(answer: str) -> str:
+    """Return a hint that says in words what an answer does."""
+    return f"The result should be {answer}."
+
+
 def episodes(count: int, errors: float, seed: int = 0, hinted: float = 0.0) -> list[Sequence[Message]]:
     """Return episodes of a scripted agent: one command, and a word when it is done.
 

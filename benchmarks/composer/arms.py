@@ -28,9 +28,10 @@ from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.environments.episodes.environment import ClaudeCodeEnvironment
 from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
 from tracemill.environments.sandbox.sandbox import SandboxName
-from tracemill.records.message import Message, ToolCall
+from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.pair import DPOPair, NormalizedDPOPair
 from tracemill.train.hints.hint_rows import add_hint
+from tracemill.train.hints.hint_text import write_hint
 from tracemill.train.start_child import run_training
 from tracemill.train.training_job import TrainingJob, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
@@ -73,7 +74,7 @@ def make_labels(folder: Path, config: Mapping[str, Any], seed: int) -> Labels:
             {
                 "step_id": f"numbers-{number}:0:0",
                 "prompt": prompt,
-                "hinted_prompt": add_hint(prompt, given.hint_of(agreed)),
+                "hinted_prompt": add_hint(prompt, _hint(config, name, failed, agreed)),
                 "completion": [given.call_of(failed)],
                 "tools": [],
             }
@@ -88,6 +89,18 @@ def make_labels(folder: Path, config: Mapping[str, Any], seed: int) -> Labels:
     digest = made.content_fingerprint
     release = TrainingRelease(name="numbers", version=made.version, digest=digest, path=made.path)
     return Labels(hints, release, usd)
+
+
+def _hint(config: Mapping[str, Any], name: str, failed: str, agreed: str) -> str:
+    """Return the hint at a failed action, by the writer of a configuration.
+
+    `agreed`, the default: the action that teachers agreed on. `template`: the error alone, in the template of
+    its kind. `teacher`: what one of the teachers that agreed would write in words.
+    """
+    writer = config.get("hint_writer", "agreed")
+    if writer == "template":
+        return write_hint(ErrorKind.EXIT_CODE, given.error_of(name, failed))
+    return {"agreed": given.hint_of, "teacher": given.words_of}[writer](agreed)
 
 
 def _pair(number: int, text: str, agreed: str, failed: str, votes: int) -> DPOPair:

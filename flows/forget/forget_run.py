@@ -29,7 +29,7 @@ from tracemill.flows.forget.forget_output import ForgetRemains, forget_output_ro
 from tracemill.flows.labeling.gate_weights import gate_weights_folder
 from tracemill.flows.run_state.closing_table import print_closing
 from tracemill.flows.run_state.publish_log import read_publish_log
-from tracemill.flows.run_state.run_records import HINT_ROWS, sole_writer
+from tracemill.flows.run_state.run_records import HINT_ROWS, STATE_ROWS, sole_writer
 from tracemill.flows.runtime.terminal import confirm_on_terminal
 from tracemill.flows.sources.watermarks import forget_marks
 from tracemill.records.errors import PrivacyError, ReleaseError, WorkspaceError
@@ -158,7 +158,8 @@ def carry_out_forget_run(
     _forget_in_consents(work, found)
     files = _scrub_manifests(work, found, target)
     shutil.rmtree(gate_weights_folder(work), ignore_errors=True)
-    shutil.rmtree(work.root / HINT_ROWS, ignore_errors=True)
+    for folder in (HINT_ROWS, STATE_ROWS):
+        shutil.rmtree(work.root / folder, ignore_errors=True)
     rows = {name: drop_traces(work, name, found.traces) for name in DROP_ORDER}
     return record_of(found, rows, answers, files, ForgetRemains(sent_to, published, ledger))
 

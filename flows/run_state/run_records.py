@@ -22,6 +22,8 @@ MANIFEST_SCHEMA = 1
 RUNNING, FINISHED, AT_CAP, STOPPED = "running", "finished", "at cap", "stopped"
 HINT_ROWS = Path("trainings") / "hints"
 """Folder of a workspace with the hint rows of trainings that are not finished."""
+STATE_ROWS = Path("trainings") / "states"
+"""The same with the states that teachers answered in."""
 DEFAULT_WORKSPACE = Path("tracemill-workspace")
 """Where none is given, in the folder a command is called in."""
 

@@ -8,13 +8,15 @@ from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.run_state.run_summary import ReleaseOutcome
 from tracemill.flows.runtime.progress import ProgressMeter, progress_meter
-from tracemill.flows.training.hint_rows_file import add_hint_rows, remove_hint_rows
+from tracemill.flows.training.hint_rows_file import add_hint_rows
 from tracemill.flows.training.hint_writer import HintConsent
 from tracemill.flows.training.promotion_run import decision_table_rows, promote_or_keep
 from tracemill.flows.training.resolve_release import resolve_training_release
+from tracemill.flows.training.state_rows_file import add_state_rows
+from tracemill.flows.training.workspace_rows import remove_rows
 from tracemill.records.errors import ConfigError, TracemillError, TrainingError
 from tracemill.records.version import __version__
-from tracemill.train.hints.writers import writer_lines
+from tracemill.train.hints.writers import origin_lines
 from tracemill.train.launch.job_record import JobRecord
 from tracemill.train.launch.launch_training import (
     SubmittedJob,
@@ -155,7 +157,7 @@ def _train(settings: RunSettings, job: TrainingJob) -> TrainingResult:
     with progress_meter(None) as meter:
         meter.begin("train: starting", 0)
         made = run_launched(job, trainings_folder(settings), lambda said: _show(meter, said))
-    remove_hint_rows(trainings_folder(settings), job.settings)
+    remove_rows(settings.workspace, job.settings)
     return made
 
 
@@ -169,6 +171,7 @@ def _job(
         check_config(release, training.method, release.configs)
     if settings.hint_writer() is not None and (consent is None or consent.asks):
         LAUNCHERS.get(training.launcher).check(training)  # before anything is spent
+    training = add_state_rows(settings, training, release)  # which costs nothing
     training = add_hint_rows(settings, training, release, consent)
     output = training.output or settings.workspace / "checkpoints"
     placed = training.model_copy(update={"output": Path(output).resolve()})
@@ -274,14 +277,14 @@ def training_table_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _channel_rows(channels: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
     """Write what each channel learned from, or why it is off."""
-    kinds = {"grpo": "tasks or prompts", "sdpo": "hint rows", "replay": "pairs"}
+    kinds = {"grpo": "tasks, prompts or states", "sdpo": "hint rows", "replay": "pairs"}
     rows = []
     for name, channel in channels.items():
         if channel["off"]:
             rows.append((f"channel {name}", f"off: {channel['off']}"))
             continue
         said = f"weight {channel['weight']:g}, {channel['examples']:,} {kinds[name]}"
-        said += "".join(f"\n{line}" for line in writer_lines(channel))
+        said += "".join(f"\n{line}" for line in origin_lines(channel))
         dropped = "".join(f"\n{count:,} dropped: {why}" for why, count in channel["dropped"].items())
         rows.append((f"channel {name}", said + dropped))
     return rows

@@ -10,7 +10,8 @@ from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.training.hint_rows_file import add_hint_rows, remove_hint_rows
+from tracemill.flows.training.hint_rows_file import add_hint_rows
+from tracemill.flows.training.workspace_rows import remove_rows
 from tracemill.records.errors import TrainingError
 from tracemill.records.identity import StepId
 from tracemill.records.storage.workspace import Workspace
@@ -70,7 +71,7 @@ def test_failed_actions_become_rows_but_for_sessions_that_are_held_out(
         assert each.composer is not None
         assert each.composer.hints is not None
         assert each.composer.hints.stat().st_mode & 0o077 == 0
-        remove_hint_rows(settings.workspace / "trainings", each)
+        remove_rows(settings.workspace, each)
         assert not each.composer.hints.exists()
 
 
@@ -98,7 +99,7 @@ def test_a_file_of_the_user_stays_and_nothing_is_written_where_hints_are_off(
     for composer in ({"tasks": "t", "hints": str(own)}, {"tasks": "t", "alpha_sdpo": 0.0}):
         training = TrainingSettings.model_validate({**base, "composer": composer})
         assert add_hint_rows(settings, training, release) is training
-        remove_hint_rows(settings.workspace / "trainings", training)
+        remove_rows(settings.workspace, training)
     assert own.exists()
 
 

@@ -2,14 +2,17 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import orchard
 import pytest
 
+from benchmarks.composer.arms import make_labels
 from tracemill.train.training_settings import TrainingSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +48,32 @@ def test_the_arms_in_worlds_are_those_on_tasks() -> None:
     assert in_worlds["arms"] == on_tasks["arms"]
     assert in_worlds["seeds"] == on_tasks["seeds"]
     assert in_worlds["measured"] == sorted(in_worlds["measured"])
+
+
+def test_a_hint_is_of_the_writer_that_a_configuration_names(tmp_path: Path) -> None:
+    """The same failed actions and pairs; what the hinted side is told besides is another text."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for name in ("arms", "ablations/hints_by_template", "ablations/hints_by_teacher"):
+        config = tomllib.loads((ROOT / "configs" / "train" / f"{name}.toml").read_text())
+        labels = make_labels(tmp_path / Path(name).name, config, seed=0)
+        rows[name] = [json.loads(line) for line in labels.hints.read_text().splitlines()]
+        assert len(rows[name]) == config["asked"]
+    asked = [
+        [{key: row[key] for key in ("step_id", "prompt", "completion")} for row in each]
+        for each in rows.values()
+    ]
+    assert asked[0] == asked[1] == asked[2]
+    for agreed, template, teacher in zip(*rows.values(), strict=True):
+        told = [
+            each["hinted_prompt"][-1]["content"].partition("\n\n")[2] for each in (agreed, template, teacher)
+        ]
+        action = re.fullmatch(
+            r"A better next action is:\nBash sed -i 's/.*/return (.*)/' numbers_of.py", told[0]
+        )
+        assert action is not None
+        assert re.match(r"The command you are about to run fails:\nAssertionError: \w+(\(\d+\))? is", told[1])
+        assert action[1] not in told[1]
+        assert told[2] == f"The result should be {action[1]}."
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from tracemill.train.hints.error_sites import error_sites
 from tracemill.train.hints.hint_question import hint_message, read_hint
 from tracemill.train.hints.hint_rows import build_hint_rows
 from tracemill.train.hints.hint_text import MOST_CHARACTERS, write_hint
-from tracemill.train.hints.writers import count_writers, writer_lines
+from tracemill.train.hints.writers import count_writers, origin_lines
 
 CALLS = tuple(ToolCall(f"c{n}", "Bash", f'{{"command":"run {n}"}}') for n in range(4))
 AGREED = Message("assistant", "Look first.", (ToolCall("t", "Read", '{"file_path":"a.py"}'),))
@@ -135,10 +135,10 @@ def test_writers_are_counted_over_the_rows_that_are_used() -> None:
         "fallbacks": {"refused": 1},
         "simulated_hints": {"m": 1},
     }
-    assert writer_lines(found) == [
+    assert origin_lines(found) == [
         "2 written by m, 1 of them simulated",
         "2 written by template",
         "1 of a template, as the writer's answer is missing: refused",
     ]
     assert count_writers([{"step_id": "a"}], {"a"}) == {}
-    assert writer_lines({"weight": 0.1}) == []
+    assert origin_lines({"weight": 0.1}) == []

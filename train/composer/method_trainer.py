@@ -24,6 +24,7 @@ from tracemill.train.composer.reference import ReferenceLogProbs
 from tracemill.train.composer.row_files import read_hint_rows, read_prompt_rows, read_state_rows
 from tracemill.train.composer_settings import ComposerSettings
 from tracemill.train.consensus.consensus_rewards import STATE, ConsensusReward
+from tracemill.train.consensus.state_rows import count_simulated_states
 from tracemill.train.hints.writers import count_writers
 from tracemill.train.prm.prm_reward import PrmReward
 from tracemill.train.training_settings import TrainingSettings
@@ -243,7 +244,12 @@ def _task_arguments(composer: ComposerSettings) -> dict[str, Any]:
     rewards: list[Any] = [_reward(composer.reward)] if composer.reward is not None else []
     if composer.prm is not None:
         rewards.append(PrmReward(composer.prm))
-    if composer.states is not None and composer.consensus is not None:
+    if composer.consensus is not None:
+        if composer.states is None:
+            raise TrainingError(
+                f"composer.consensus is {composer.consensus!r} and there are no states",
+                "training.composer.states, or sessions in the workspace that teachers were asked about",
+            )
         rewards.insert(0, ConsensusReward(composer.consensus, composer.teacher_weights))
         rows = _hinted_prompts(composer, read_state_rows(composer.states, composer.consensus))
         return {"train_dataset": state_dataset(rows), "reward_funcs": rewards}
@@ -352,4 +358,6 @@ def _counts(
             "dropped": dropped,
             "off": off.get(name),
         }
+    if composer.states is not None:
+        counts["grpo"] |= count_simulated_states(map(json.loads, rows[STATE]))
     return counts

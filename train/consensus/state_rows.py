@@ -1,7 +1,7 @@
 """Make rows of states that teachers answered in, and give an action in one its reward."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
@@ -33,9 +33,11 @@ def state_row(
 
     It has `step_id`, `harness`, `cwd`, `prompt` (a conversation as TRL takes it), `failed` (which of its
     messages are results of failed calls), `tools`, `answers` (`teacher` and `action` of each vote that
-    counts) and `scored` (actions with `scores` by teacher: the student's, where `scores` are given).
+    counts), `scored` (actions with `scores` by teacher: the student's, where `scores` are given) and
+    `simulated` (whether any of the answers is).
     """
     counted = {vote.request_key for vote in votes if vote.counted}
+    answers = [reply for reply in replies if reply.request_key in counted]
     messages = list(MessageView(shown.messages, shown.cuts[state.step.index]))
     own = conversation_message(state.student_action.to_message())
     return {
@@ -50,10 +52,10 @@ def state_row(
                 "teacher": reply.teacher,
                 "action": conversation_message((reply.action or Action()).to_message()),
             }
-            for reply in replies
-            if reply.request_key in counted
+            for reply in answers
         ],
         "scored": [{"action": own, "scores": dict(scores)}] if scores else [],
+        "simulated": any(reply.simulated for reply in answers),
     }
 
 
@@ -94,6 +96,12 @@ class TaughtState:
 def read_state(text: str) -> TaughtState:
     """Return the state that a row, as JSON, is of."""
     return TaughtState.of_row(json.loads(text))
+
+
+def count_simulated_states(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Count the states with a simulated answer, as `simulated_states`; empty if there is none."""
+    count = sum(bool(row.get("simulated")) for row in rows)
+    return {"simulated_states": count} if count else {}
 
 
 def message_of(wire: Mapping[str, Any], failed: bool = False) -> Message:

@@ -20,14 +20,16 @@ def count_writers(rows: Iterable[Mapping[str, Any]], used: Container[str]) -> di
     return {name: dict(sorted(counts.items())) for name, counts in found.items() if counts}
 
 
-def writer_lines(channel: Mapping[str, Any]) -> list[str]:
-    """Return lines for people on who wrote the hints of a channel, by what `count_writers` found."""
+def origin_lines(channel: Mapping[str, Any]) -> list[str]:
+    """Return lines for people on who wrote the hints of a channel, and on how many states are simulated."""
     simulated = channel.get("simulated_hints", {})
     lines = [
         f"{count:,} written by {name}"
         + (f", {simulated[name]:,} of them simulated" if name in simulated else "")
         for name, count in channel.get("writers", {}).items()
     ]
+    if states := channel.get("simulated_states"):
+        lines.append(f"{states:,} with simulated answers")
     return lines + [
         f"{count:,} of a template, as the writer's answer is missing: {why}"
         for why, count in channel.get("fallbacks", {}).items()

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tracemill.train.composer_settings import FILES
-from tracemill.train.hints.writers import writer_lines
+from tracemill.train.hints.writers import origin_lines
 
 _ENVIRONMENT = ("model", "output", "launcher", "launch", "environment", "hub", "chat_template", "accelerate")
 """Settings that name places and machines: the card may be published."""
@@ -81,4 +81,4 @@ def _channel(channel: dict[str, Any]) -> str:
         return f"off: {channel['off']}"
     dropped = sum(channel["dropped"].values())
     said = f"weight {channel['weight']:g}, {channel['examples']} examples, {dropped} dropped"
-    return "; ".join([said, *writer_lines(channel)])
+    return "; ".join([said, *origin_lines(channel)])
