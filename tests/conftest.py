@@ -99,21 +99,36 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"NOT RUN: {count} tests; {reason}", red=True, bold=True)
 
 
+_LONGEST = (
+    "whole runs",
+    "tests/environments/test_trl_rollout.py",
+)
+"""Files whose tests take more than a minute, the longest first: they begin first, so that none is left alone
+at the end."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Files that share the Prefect server and the whole runs go to one worker, each other file to any."""
+    """Files that share the whole runs go to one worker, each other file to any."""
     from xdist.scheduler import LoadScopeScheduling
 
-    shared = re.compile(r"\b(prefect_server|tracemill|demo|alone): ")
+    shared = re.compile(r"[(,]\s*(demo|alone): Any\b")
     texts = {
         str(path.relative_to(ROOT)): path.read_text() for path in Path(__file__).parent.rglob("test_*.py")
     }
     sharing = {name for name, text in texts.items() if shared.search(text)}
+    assert {*_LONGEST} <= {*texts, "whole runs"}
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             name = nodeid.split("::")[0]
             return "whole runs" if name in sharing else name
+
+        def _assign_work_unit(self, node: Any) -> None:
+            for scope in reversed(_LONGEST):
+                if scope in self.workqueue:
+                    self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
 
     return ByFile(config, log)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from decide import decide  # noqa: E402  # pyright: ignore
+from decide import decide, is_lost  # noqa: E402  # pyright: ignore
 from mix_tests import Mix, mixes_of, write_mix  # noqa: E402  # pyright: ignore
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
@@ -100,7 +100,12 @@ def main() -> None:
     names = ("fail_to_pass", "pass_to_pass", "canaries")
     known = [exam[name] for name in names]
     mixes = mixes_of(known[0], HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
-    reward, passed, broken, forged = decide(*known, [(run(exam, mix), mix) for mix in mixes])
+    mixed: list[tuple[dict, Mix]] = []
+    for mix in mixes:
+        mixed.append((run(exam, mix), mix))
+        if is_lost(*known, mixed):
+            break
+    reward, passed, broken, forged = decide(*known, mixed)
     REWARD.parent.mkdir(parents=True, exist_ok=True)
     REWARD.write_text(f"{reward}\n", encoding="utf-8")
     details = {"reward": reward, "passed": passed, "broken": broken, "forged": forged}

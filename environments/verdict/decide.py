@@ -37,3 +37,17 @@ def decide(
     ]
     reward = 0.0 if broken or forged else len(passed) / len(fail_to_pass)
     return reward, passed, broken, forged
+
+
+def is_lost(
+    fail_to_pass: Sequence[str],
+    pass_to_pass: Sequence[str],
+    canaries: Sequence[str],
+    mixed: Sequence[tuple[Mapping[str, str], Mixed]],
+) -> bool:
+    """Return whether the reward is 0 whatever further runs say.
+
+    Runs come in pairs, in which each test is right once and wrong once. What `decide` finds broken, forged or
+    not passed after a pair it finds after all of them too.
+    """
+    return len(mixed) % 2 == 0 and decide(fail_to_pass, pass_to_pass, canaries, mixed)[0] == 0.0

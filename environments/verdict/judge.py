@@ -3,7 +3,8 @@
 The process that imports the candidate may say anything. It is believed only as far as canaries allow: copies
 of the same tests with wrong expectations, which must fail. Of two runs, one holds a test right and the other
 wrong, by a coin for each test; then they are mixed anew. A test counts only where its canary was seen to fail
-on the original code. What passes must pass again, with another hash seed.
+on the original code. What passes must pass again, with another hash seed; a reward that is 0 after one of
+these pairs of runs stays 0, and ends the verdict.
 """
 
 import hashlib
@@ -15,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracemill.environments.parse_python import PARSING
-from tracemill.environments.verdict.decide import decide
-from tracemill.environments.verdict.mix_tests import mixes_of, write_mix
+from tracemill.environments.verdict.decide import decide, is_lost
+from tracemill.environments.verdict.mix_tests import Mix, mixes_of, write_mix
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 
 _LEAST_SECONDS, _SLOWER = 20.0, 20.0
@@ -65,7 +66,9 @@ def judge(bed: TestBed, exam: Exam, candidate: Path, rng: random.Random | None =
     bed = replace(bed, limits=replace(bed.limits, seconds=max(_LEAST_SECONDS, _SLOWER * exam.seconds)))
     with PARSING:
         mixes = mixes_of(exam.fail_to_pass, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
+    counts = exam.fail_to_pass, exam.pass_to_pass, exam.canaries
     runs: list[TestRun] = []
+    mixed: list[tuple[Mapping[str, str], Mix]] = []
     for mix in mixes:
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as name:
             tests = Path(name, "tests")
@@ -73,10 +76,10 @@ def judge(bed: TestBed, exam: Exam, candidate: Path, rng: random.Random | None =
             with PARSING:
                 write_mix(mix, exam.tests, exam.wrong_tests, tests)
             runs.append(bed.run(candidate, tests, exam.files, hash_seed=rng.randrange(1, 1 << 32)))
-        if runs[-1].ending != "exited":
+        mixed.append((runs[-1].outcomes, mix))
+        if runs[-1].ending != "exited" or is_lost(*counts, mixed):
             break
-    mixed = [(run.outcomes, mix) for run, mix in zip(runs, mixes, strict=False)]
-    reward, passed, broken, forged = decide(exam.fail_to_pass, exam.pass_to_pass, exam.canaries, mixed)
+    reward, passed, broken, forged = decide(*counts, mixed)
     notes = _notes(exam, runs)
     return Verdict(
         0.0 if notes else reward,

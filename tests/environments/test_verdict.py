@@ -13,7 +13,7 @@ from tracemill.environments.episodes.verify_task import judge_candidate
 from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.task import Task
 from tracemill.environments.verdict.change_expectations import change_expectations
-from tracemill.environments.verdict.decide import decide
+from tracemill.environments.verdict.decide import decide, is_lost
 from tracemill.environments.verdict.judge import Verdict
 from tracemill.environments.verdict.mix_tests import Mix, mix_tests, write_mix
 
@@ -128,6 +128,33 @@ def test_a_reward_counts_what_passes_wherever_it_is_right_and_nothing_where_some
     assert decide(["a", "b"], ["c"], ["a"], forged)[0] == 1.0  # `b` has no canary
     assert decide(["a"], [], [], [({}, A_WRONG), ({}, REST_WRONG)])[0] == 0.0
     assert decide(["a"], ["c"], [], [(outcomes(), A_WRONG)])[:3] == (0.0, [], [])  # `a` was never right
+
+
+def test_a_reward_of_0_is_final_after_a_pair_of_runs_and_no_sooner() -> None:
+    first, second = (outcomes(a="failed"), A_WRONG), (outcomes(b="failed", c="failed"), REST_WRONG)
+    counts = ["a", "b"], ["c"], ["a", "b", "c"]
+    assert not is_lost(*counts, [first])  # `a` was not right yet
+    assert not is_lost(*counts, [first, second])
+    fails = [(outcomes(a="failed", b="failed"), A_WRONG), (outcomes(a="failed", b="failed"), REST_WRONG)]
+    forged, broken = [first, (outcomes(), REST_WRONG)], [(outcomes(a="failed", c="failed"), A_WRONG), second]
+    for lost in (fails, forged, broken):
+        assert not is_lost(*counts, lost[:1])
+        assert is_lost(*counts, lost)
+        assert is_lost(*counts, [*lost, first, second])
+
+
+def test_a_verdict_ends_with_the_pair_of_runs_that_settles_it(
+    orchard_tasks: list[Task], worktree: Path
+) -> None:
+    task = orchard_tasks[0]
+
+    def restore(task: Task, candidate: Path) -> None:
+        shutil.copytree(task.original, candidate, dirs_exist_ok=True)
+
+    verdict, _ = judged(task, worktree / "deleted", lambda task, candidate: None)
+    assert (verdict.reward, len(verdict.runs)) == (0.0, 2)
+    verdict, _ = judged(task, worktree / "restored", restore)
+    assert (verdict.reward, len(verdict.runs)) == (1.0, 4)
 
 
 MIXED = {

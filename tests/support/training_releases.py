@@ -1,7 +1,11 @@
-"""A release to train on, made by the product's own writer, and a tiny model."""
+"""A release to train on, made by the product's own writer, a tiny model, and a training in this process."""
 
 import json
+import os
 import runpy
+import shutil
+import signal
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,8 @@ from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.pair import NormalizedDPOPair
 from tracemill.records.views import SoftStep, StepRun
+from tracemill.train.start_child import check_settings
+from tracemill.train.training_job import LOG, TrainingJob, TrainingResult, read_report
 
 TINY = Path(__file__).resolve().parents[2] / "examples" / "tiny_model.py"
 TOOLS = (ToolSpec("Bash", "Runs.", {"type": "object", "properties": {"cmd": {"type": "string"}}}),)
@@ -80,3 +86,28 @@ def tiny_model(folder: Path) -> Path:
     make: Any = runpy.run_path(str(TINY))["make"]
     make(folder)
     return folder
+
+
+def train_here(job: TrainingJob) -> TrainingResult:
+    """Train in this process: to start one takes longer than a few steps of a tiny model do. The process of a
+    training, its start and its ends are what `tests/train/test_child.py` is about."""
+    from tracemill.train.trl.run_trainer import run_trainer
+    from tracemill.train.trl.stopping import StopSignal
+
+    check_settings(job.settings)
+    before, environment = signal.getsignal(signal.SIGTERM), dict(os.environ)
+    job.partial.mkdir(parents=True)
+    (job.partial / LOG).touch()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert run_trainer(job, job.partial, lambda said: None, StopSignal()) == {}
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        os.environ.clear()
+        os.environ.update(environment)
+    report = read_report(job.partial / "final")
+    assert report is not None
+    (job.partial / "final").rename(job.target)
+    shutil.rmtree(job.partial)
+    return TrainingResult(job.target, report, True)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from training_releases import released, tiny_model
+from training_releases import released, tiny_model, train_here
 
 from tracemill.records.message import Message
-from tracemill.train.start_child import run_training
 from tracemill.train.training_job import REPORT, TrainingJob, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.likelihood import likelihood_warnings
@@ -34,9 +33,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> TrainingRelease:
 def trained(release: TrainingRelease, model: Path, out: Path, **given: Any) -> tuple[Path, dict[str, Any]]:
     base = {"batch": 8, "accumulate": 1, "device": "cpu", "gradient_checkpointing": False, "eval_steps": 10}
     settings = TrainingSettings.model_validate(base | given | {"model": str(model), "output": out})
-    made = run_training(
-        TrainingJob(release=release, settings=settings, tracemill_version="0"), lambda said: None
-    )
+    made = train_here(TrainingJob(release=release, settings=settings, tracemill_version="0"))
     report = json.loads((made.path / REPORT).read_text())
     return made.path, report
 

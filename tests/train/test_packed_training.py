@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from training_releases import released, tiny_model, weigh
+from training_releases import released, tiny_model, train_here, weigh
 
 from tracemill.train.start_child import has_unfinished_training, run_training
 from tracemill.train.training_job import TrainingJob, TrainingRelease
@@ -54,7 +54,7 @@ def figures(report: dict[str, Any]) -> list[tuple[float, ...]]:
 
 
 def trained(*given: Any, **settings: Any) -> dict[str, Any]:
-    return run_training(job(*given, **settings), lambda said: None).report
+    return train_here(job(*given, **settings)).report
 
 
 LONGER = [pytest.param(each, marks=pytest.mark.long) for each in ("dpo", "simpo")]

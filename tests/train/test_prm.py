@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from training_releases import released, tiny_model
+from training_releases import released, tiny_model, train_here
 
 from tracemill.records.errors import TrainingError
 from tracemill.train.prm.calibration import (
@@ -86,7 +86,7 @@ def job(release: TrainingRelease, model: Path, out: Path, **given: Any) -> Train
 def scorer(release: TrainingRelease, tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("prm")
     asked = job(release, tiny_model(folder / "tiny"), folder / "out", max_steps=60, learning_rate=1e-2)
-    return run_training(asked, lambda said: None)
+    return train_here(asked)
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from training_releases import released, tiny_model
+from training_releases import released, tiny_model, train_here
 
 from tracemill.records.errors import TrainingError
-from tracemill.train.start_child import check_packages, check_places, run_training
+from tracemill.train.start_child import check_packages, check_places
 from tracemill.train.training_job import REFERENCE_CACHE, TENSORBOARD, TrainingJob, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 
@@ -36,7 +36,7 @@ def trained(release: TrainingRelease, model: Path, out: Path, **given: Any) -> A
     base = {"batch": 4, "accumulate": 1, "device": "cpu", "gradient_checkpointing": False, "max_steps": 6}
     settings = TrainingSettings.model_validate(base | given | {"model": str(model), "output": out})
     job = TrainingJob(release=release, settings=settings, tracemill_version="0")
-    return run_training(job, lambda said: None)
+    return train_here(job)
 
 
 def losses(made: Any) -> list[float]:

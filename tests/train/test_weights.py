@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from training_releases import released, tiny_model, weigh
+from training_releases import released, tiny_model, train_here, weigh
 
 from tracemill.train.start_child import run_training
-from tracemill.train.training_job import TrainingJob, TrainingRelease
+from tracemill.train.training_job import TrainingJob, TrainingRelease, TrainingResult
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import fit_rows
 
@@ -33,12 +33,17 @@ def weighted(folder: Path, weight: Callable[[int], float | None], **given: Any) 
     return TrainingRelease(name="views", version=made.version, digest="0", path=made.path)
 
 
-def trained(release: TrainingRelease, model: Path, out: Path, **given: Any) -> dict[str, Any]:
+def trained(
+    release: TrainingRelease,
+    model: Path,
+    out: Path,
+    run: Callable[[TrainingJob], TrainingResult] = train_here,
+    **given: Any,
+) -> dict[str, Any]:
     base = {"batch": 3, "accumulate": 4, "device": "cpu", "gradient_checkpointing": False, "eval_steps": 10}
     settings = TrainingSettings.model_validate(base | given | {"model": str(model), "output": out})
-    return run_training(
-        TrainingJob(release=release, settings=settings, tracemill_version="0"), lambda _: None
-    ).report
+    job = TrainingJob(release=release, settings=settings, tracemill_version="0")
+    return run(job).report
 
 
 def nll(folder: Path, number: int) -> tuple[float, int]:
@@ -158,7 +163,7 @@ def test_a_release_whose_rows_are_all_of_weight_0_is_refused(tiny: Path, tmp_pat
     release = weighted(tmp_path / "releases", lambda number: 0.0)
     said = "all 12 rows are of weight 0; expected some that count; set training.use_weights = false"
     with pytest.raises(Exception, match=said):
-        trained(release, tiny, tmp_path / "out", max_steps=1)
+        trained(release, tiny, tmp_path / "out", lambda job: run_training(job, lambda _: None), max_steps=1)
     assert not (tmp_path / "out").exists()
 
 
