@@ -4,6 +4,8 @@ import re
 
 from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
 
+PRINTED = re.compile(rb"\s*Exporting session: ses_\w+\r?\n")
+"""The line that opencode prints to the terminal; `2>&1` writes it before the export."""
 _HEAD = re.compile(rb'\{\s*"info":\s*\{\s*"id":\s*"ses_')
 
 
@@ -20,12 +22,18 @@ def _detect_head(head: bytes) -> str | None:
     return "opencode" if _HEAD.match(head) else None
 
 
+def _detect_text(head: bytes) -> str | None:
+    printed = PRINTED.match(head.removeprefix(b"\xef\xbb\xbf"))
+    return _detect_head(head[printed.end() :].lstrip()) if printed else None
+
+
 FORMAT = Format(
     name="opencode",
     version=1,
     dialects=("opencode",),
     detect=_detect,
     detect_head=_detect_head,
+    detect_text=_detect_text,
     read=lazy_function("tracemill.ingesters.opencode.ingest_session:iter_traces"),
     kinds=lazy_function("tracemill.ingesters.opencode.vocabulary:kinds_of_export"),
     facts=FormatFacts(

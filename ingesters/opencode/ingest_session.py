@@ -13,6 +13,7 @@ from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.common.run_identity import run_identity_digest
 from tracemill.ingesters.common.times import iso_time
 from tracemill.ingesters.opencode.contexts import OpencodeContexts
+from tracemill.ingesters.opencode.format import PRINTED
 from tracemill.ingesters.opencode.messages import read_messages
 from tracemill.ingesters.reading.json_reading import read_json
 from tracemill.records.identity import make_trace_id
@@ -32,7 +33,7 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 
 def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    export = as_mapping(read_json(path, report))
+    export = as_mapping(read_json(path, report, PRINTED))
     info, listed = as_mapping(export.get("info")), export.get("messages")
     if not isinstance(listed, list):
         report.skipped[NO_MESSAGES] += 1

@@ -66,10 +66,18 @@ def iter_json_lines(
             report.skipped[CUT] += 1
 
 
-def read_json(path: Path | str, report: IngestReport | None = None) -> Any:
-    """Return the JSON value of a file (compressed too). Raises SourceError where it cannot be read."""
+def read_json(
+    path: Path | str, report: IngestReport | None = None, preamble: re.Pattern[bytes] | None = None
+) -> Any:
+    """Return the JSON value of a file (compressed too).
+
+    What `preamble` matches at the beginning of the file stands before the value and is left out. Raises
+    SourceError where the file cannot be read.
+    """
     with raise_source_errors(path), open_bytes(path) as stream:
         data = stream.read().removeprefix(_BOM)
+    if preamble is not None and (printed := preamble.match(data)):
+        data = data[printed.end() :]
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:

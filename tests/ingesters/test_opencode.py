@@ -407,6 +407,21 @@ def test_broken_files(tmp_path: Path) -> None:
     assert detect(tmp_path / "chat.json") != "opencode"
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_an_export_behind_the_line_that_opencode_prints_is_read(tmp_path: Path, newline: str) -> None:
+    file = OpencodeFile()
+    file.user("Water the beds.")
+    step(file, 1)
+    path = file.write(tmp_path / "session.json")
+    (alone,), _ = ingest_file(path)
+    export = path.read_text()
+    path.write_text(f"Exporting session: ses_1be58628dffe{newline}{export}", newline="")
+    assert detect(path) == "opencode"
+    assert ingest_file(path)[0] == [alone]
+    path.write_text(f"Exporting sessions{newline}{export}", newline="")
+    assert detect(path) is None
+
+
 ACTIONS = st.one_of(
     st.tuples(st.just("user"), st.just(0)),
     st.tuples(st.just("step"), st.integers(0, 3)),
