@@ -106,7 +106,7 @@ def test_the_examples_are_finished_however_new_the_checkout_is(tmp_path: Path) -
 
 
 def test_given_outright_or_with_no_idle_time_a_live_session_is_read(tmp_path: Path) -> None:
-    path = session(tmp_path / "home" / "s.jsonl", NOW)
+    path = session(tmp_path / "home" / "s.jsonl", datetime.now(UTC))
     assert find_sources(order_of([str(tmp_path / "home")]), None).still_written == 1
     assert len(find_sources(order_of([str(path)]), None).files) == 1
     assert len(find_sources(order_of([str(tmp_path / "home")], min_age_minutes=0), None).files) == 1
@@ -122,7 +122,7 @@ def test_a_live_session_is_counted_and_what_was_read_of_it_stays(tmp_path: Path)
         return ingest_everything(IngestOrder(order, tmp_path / "w"))["totals"]
 
     assert (read()["states"], read()["changes"]) == (4, {UNCHANGED: 2})
-    session(home / "live.jsonl", NOW, steps=5)
+    session(home / "live.jsonl", datetime.now(UTC), steps=5)
     totals = read()
     assert totals["changes"] == {UNCHANGED: 1, STILL_WRITTEN: 1}
     assert totals["states"] == 4
