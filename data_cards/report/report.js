@@ -343,7 +343,10 @@
   // One sentence on what differs.
   const difference = (pair) => {
     const [bad, good] = [callsOf(pair.rejected), callsOf(pair.chosen)];
-    const names = (calls) => calls.map((call) => call[0]).join(", ");
+    const names = (calls) => [...new Set(calls.map((call) => call[0]))].map((name) => {
+      const times = calls.filter((call) => call[0] === name).length;
+      return times > 1 ? `${name} \u00d7${times}` : name;
+    }).join(", ");
     if (!bad.length && !good.length) return "Neither side calls a tool; the words differ.";
     if (!good.length) return `Ends the turn instead of calling ${names(bad)}.`;
     if (!bad.length) return `Calls ${names(good)} instead of ending the turn.`;

@@ -173,6 +173,7 @@ def test_lines_that_both_sides_have_are_not_marked(page: ChromiumPage) -> None:
 
 def test_each_call_is_compared_with_the_one_that_is_most_like_it(page: ChromiumPage) -> None:
     choose(page, "source", "revised_edit")
+    assert text(page, ".sum") == ["Calls Edit \u00d72 instead of Edit."]
     assert text(page, ".good .tool-name") == ["Editonly here", "Edit"]
     assert text(page, ".bad .tool-name") == ["Edit"]
     assert text(page, "#pair mark") == []

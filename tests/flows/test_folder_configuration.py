@@ -51,7 +51,8 @@ def test_commands_without_a_configuration_use_its_workspace(folder: Path, consol
 def test_it_is_not_mixed_with_sessions_that_options_name(folder: Path, console: Call) -> None:
     """A run of `--path` alone has the workspace of `--path` alone; with the file named it has both."""
     for option in ("path", "claude-code", "codex", "openhands", "swe-gym", "hub"):
-        apart, wrong = console("run", f"--{option}", "sessions", "--preset", "zz").stderr.splitlines()
+        named = "a/b" if option == "hub" else "sessions"
+        apart, wrong = console("run", f"--{option}", named, "--preset", "zz").stderr.splitlines()
         line = f"tracemill.toml is not used, as --{option} names the sessions; name it to use both"
         assert apart == f"tracemill: {line}"
         assert wrong.startswith("tracemill: the configuration: preset: ")

@@ -155,7 +155,7 @@ def test_doctor_and_run_take_the_file_as_it_is(folder: Path, tracemill: Call) ->
     assert checked.returncode == 0, checked.stdout
     done = tracemill("run", "--yes", "--json")
     assert done.stderr.startswith("tracemill: using tracemill.toml of this folder\n")
-    record = json.loads(done.stdout)
+    record = record_of(done)
     assert record["release"]["path"].startswith(str(folder / "tracemill-workspace" / "releases" / "traces"))
     assert record["cap_usd"] == 1.0
 

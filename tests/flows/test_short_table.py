@@ -21,6 +21,7 @@ from tracemill.flows.short_table import MOST_LINES, closing_lines, short_rows, w
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "examples" / "sessions" / "claude_code"
 Run = Callable[..., CompletedProcess[str]]
+MOST_STATUS_LINES = 40
 ASKS_NOBODY = "   # what teachers would cost; asks nobody"
 NONE = ReleaseOutcome(None, None, 0, False, {}, {}, "no pair was found")
 
@@ -220,6 +221,10 @@ def test_a_run_ends_in_few_lines_that_can_be_used(tracemill: Run, tmp_path: Path
         f"then     tracemill estimate --preset open --max-usd 10 -w {tmp_path / 'w'}" + ASKS_NOBODY,
     ]
     assert "terms            vendors' terms restrict training on " in table
+    shown = tracemill("status", "-w", tmp_path / "w").stdout
+    assert len(shown.splitlines()) <= MOST_STATUS_LINES
+    assert shown.split("\n", 1)[1].startswith(table.split("\n", 1)[1])
+    assert f"report {report.removeprefix('report   ')}\n" in shown
     again = tracemill(*flags).stdout
     assert "read             " in again
     assert "sessions that were read before\n" in again
