@@ -1,7 +1,7 @@
-"""Remember texts in which our own rules found nothing, so that a later version is scanned where it is new.
+"""Remember texts in which no scanner found anything, so that a later version is scanned where it is new.
 
-The file holds no text: 16 bytes each, hashed under the workspace's key. It counts for one state of the rules
-and of the values that are searched for; with another it begins anew.
+The file holds no text: 16 bytes each, hashed under the workspace's key. It counts for one state of the rules,
+of kingfisher and of the values that are searched for; with another it begins anew.
 """
 
 import functools
@@ -19,13 +19,17 @@ _SIZE = 16
 
 
 class CleanTexts:
-    """Digests of clean texts, in a file; `known` are the values that are searched for beside the rules."""
+    """Digests of clean texts, in a file.
 
-    def __init__(self, path: Path, key: bytes, known: KnownValues) -> None:
+    `known` are the values that are searched for beside the rules, `second` is the version of kingfisher, None
+    where it does not run.
+    """
+
+    def __init__(self, path: Path, key: bytes, known: KnownValues, second: str | None) -> None:
         self._path, self._key = path, key
         patterns = [(each.pattern, each.flags) for each in known.redact.patterns]
         values = (known.secrets, known.names, known.hosts, known.homes, known.redact.values, patterns)
-        self._state = self._hash(json.dumps([_source_digest(), *values]).encode())
+        self._state = self._hash(json.dumps([_source_digest(), second, *values]).encode())
         data = path.read_bytes() if path.is_file() else b""
         held = data[_SIZE:] if data[:_SIZE] == self._state else b""
         self._known = {held[at : at + _SIZE] for at in range(0, len(held), _SIZE)}

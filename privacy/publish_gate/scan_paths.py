@@ -90,7 +90,7 @@ class Scanner:
     redaction is judged too. With `secrets`, those of a workspace, a release is judged: nothing in it may be a
     secret of any session, and the strict rules apply.
 
-    `clean` is a file that keeps which texts our own rules found clean: those are not read by them again.
+    `clean` is a file that keeps in which texts neither scanner found anything: they are not read again.
 
     `environ` says where kingfisher is (`TRACEMILL_KINGFISHER`, `PATH`) and where it may cache its compiled
     rules. Raises ConfigError where it names a missing kingfisher.
@@ -124,7 +124,11 @@ class Scanner:
         second = kingfisher_version(self._binary) if self._binary else None
         with private_folder() as private:
             written = WrittenTexts(private / "texts") if self._binary else None
-            clean = CleanTexts(self._clean, self._key, self._known) if self._clean else None
+            clean = (
+                CleanTexts(self._clean, self._key, self._known, second)
+                if self._clean and self._secrets
+                else None
+            )
             work = _Work(Detectors(self._known), written, self._secrets, clean)
             base = path if path.is_dir() else path.parent
             for file in walk_text_files(path, work.skipped):
@@ -135,10 +139,10 @@ class Scanner:
                         on_texts(len(work.times))
             if self._binary and written is not None:
                 written.close()
-                matches = run_kingfisher(self._binary, written.folder, self._environ)
-                work.add_second(written, matches)
+                if written.texts:
+                    work.add_second(written, run_kingfisher(self._binary, written.folder, self._environ))
             if clean is not None:
-                clean.save()
+                work.remember(clean)
         values: dict[str, str] = {}
         return ScanResult(
             findings=tuple(work.findings(self._key, values)),
@@ -168,7 +172,8 @@ class _Work:
         self.skipped = SkippedFiles()
         self.times: Counter[bytes] = Counter()
         self._rules, self._written = rules, written
-        self._judged: set[bytes] = set()
+        self._judged: dict[bytes, bytes] = {}
+        self._matched: set[bytes] = set()
         self._marked: dict[bytes, _Marked] = {}
 
     def take(self, text: StoredText) -> None:
@@ -178,8 +183,9 @@ class _Work:
         if self.times[raw] > 1:
             return
         leaves = list(open_decoded_text(text))
-        declared = self._declared(leaves)
-        for leaf in leaves:
+        clean = [self._clean is not None and self._clean.holds(_clean_mark(leaf)) for leaf in leaves]
+        declared = self._declared(leaves, clean)
+        for leaf, was_clean in zip(leaves, clean, strict=True):
             mark = _digest(leaf.text, leaf.name)
             if mark in self._marked:
                 self._marked[mark].raws.append(raw)
@@ -188,37 +194,40 @@ class _Work:
             if mark in self._judged and not spans_declared:
                 continue
             if mark not in self._judged:
-                self._judged.add(mark)
+                self._judged[mark] = _clean_mark(leaf)
                 self.characters += len(leaf.text)
-                if self._written is not None:
+                if self._written is not None and not was_clean:
                     self._written.add(leaf, text.place, raw)
-            if spans := self._spans(leaf, mark, spans_declared):
+            if spans := self._spans(leaf, was_clean, spans_declared):
                 hits = [_Hit(span, leaf.text[span.start : span.end], (OWN,)) for span in spans]
                 self._marked[mark] = _Marked(leaf, text.place, hits, [raw])
 
-    def _declared(self, leaves: list[DecodedText]) -> dict[str, list[Span]]:
+    def _declared(self, leaves: list[DecodedText], clean: list[bool]) -> dict[str, list[Span]]:
         """Return what names in JSON declare private, by the text that holds it.
 
-        The text is a string by itself, or for a number the JSON.
+        The text is a string by itself, or for a number the JSON. JSON that was `clean` declares nothing.
         """
         found: dict[str, list[Span]] = {}
         texts = {leaf.text for leaf in leaves}
-        for leaf in leaves:
-            for value, kind in self._rules.declared(leaf.text, EVERYTHING).items() if leaf.opened else ():
+        for leaf, was_clean in zip(leaves, clean, strict=True):
+            if was_clean or not leaf.opened:
+                continue
+            for value, kind in self._rules.declared(leaf.text, EVERYTHING).items():
                 if value in texts:
                     found.setdefault(value, []).append(Span(0, len(value), kind))
                 else:
                     found.setdefault(leaf.text, []).extend(finding_value_spans(leaf.text, kind, value)[:1])
         return found
 
-    def _spans(self, leaf: DecodedText, mark: bytes, declared: list[Span]) -> list[Span]:
+    def _spans(self, leaf: DecodedText, was_clean: bool, declared: list[Span]) -> list[Span]:
         """Return the findings in a text, with those `declared` of it.
 
-        An opened JSON text has only the declared ones, since its parts are judged too.
+        An opened JSON text has only the declared ones, since its parts are judged too. Where it `was_clean`
+        the rules are not asked.
         """
         if leaf.opened:
             return resolve_redacted_spans(leaf.text, declared)
-        spans = self._by_rules(leaf, mark)
+        spans = [] if was_clean else self._by_rules(leaf)
         if declared:
             spans = resolve_redacted_spans(leaf.text, [*spans, *declared])
         if self._secrets is None:
@@ -227,16 +236,19 @@ class _Work:
         found = [span for value, kind in known for span in finding_value_spans(leaf.text, kind, value)]
         return resolve_redacted_spans(leaf.text, [*spans, *found])
 
-    def _by_rules(self, leaf: DecodedText, mark: bytes) -> list[Span]:
+    def _by_rules(self, leaf: DecodedText) -> list[Span]:
         """Return what the rules find; with a workspace's secrets the strict ones too."""
-        if self._clean is not None and self._clean.holds(mark):
-            return []
         spans = scan_own_spans(self._rules, leaf.text, leaf.name)
         if self._secrets is not None:
             spans += find_in_release(self._rules, leaf.text, leaf.name)
-        if self._clean is not None and not spans:
-            self._clean.add(mark)
         return spans
+
+    def remember(self, clean: CleanTexts) -> None:
+        """Store the texts in which neither scanner found anything; call it once both have ended."""
+        for mark, each in self._judged.items():
+            if mark not in self._marked and mark not in self._matched:
+                clean.add(each)
+        clean.save()
 
     def add_second(self, written: WrittenTexts, matches: list[KingfisherMatch]) -> None:
         """Add kingfisher's findings, joined to ours where they are the same; opened texts come last."""
@@ -246,6 +258,7 @@ class _Work:
 
     def _add_match(self, text: WrittenText, match: KingfisherMatch) -> None:
         mark = _digest(text.leaf.text, text.leaf.name)
+        self._matched.add(mark)
         there = self._marked.get(mark)
         # The parts of an opened text hold its values too, and may have been judged elsewhere.
         near = self._marked.values() if text.leaf.opened else [there] if there else []
@@ -317,6 +330,11 @@ def find_in_release(rules: Detectors, text: str, name: str) -> list[Span]:
         *find_unannounced(text),
         *find_in_decoded(text, lambda plain: [*scan_own_spans(rules, plain, ""), *strictly(plain)]),
     ]
+
+
+def _clean_mark(leaf: DecodedText) -> bytes:
+    """Return what a clean text is remembered by: opened JSON is judged otherwise than a plain text."""
+    return _digest(leaf.text, leaf.name) + (b"opened" if leaf.opened else b"")
 
 
 def _digest(text: str, name: str) -> bytes:

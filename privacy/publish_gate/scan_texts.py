@@ -39,6 +39,8 @@ class WrittenTexts:
         self._entries: list[list[_Entry]] = []
         self._handle: IO[bytes] | None = None
         self._line, self._at = 1, 0
+        self.texts = 0
+        """How many texts were added."""
 
     def add(self, leaf: DecodedText, place: TextPlace, raw: bytes) -> None:
         """Append one text."""
@@ -50,6 +52,7 @@ class WrittenTexts:
         self._handle.write(_BETWEEN)
         entry = _Entry(self._line, self._at, len(data), leaf.name, leaf.trail, leaf.opened, place, raw)
         self._entries[-1].append(entry)
+        self.texts += 1
         self._line += data.count(b"\n") + _BETWEEN.count(b"\n")
         self._at += len(data) + len(_BETWEEN)
 

@@ -1,6 +1,8 @@
-"""Texts that were clean are not read by our rules again, and what is new in a release still is."""
+"""Texts that were clean are not read again by either scanner, and what is new in a release still is."""
 
 import json
+import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,13 @@ from tracemill.privacy.core.user_lists import UserList
 from tracemill.privacy.personal.known_identity import KnownValues, make_known
 from tracemill.privacy.publish_gate import clean_texts, scan_paths
 from tracemill.privacy.publish_gate.clean_texts import CleanTexts
+from tracemill.privacy.publish_gate.kingfisher import KingfisherMatch
 from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanResult
 from tracemill.privacy.redaction.known_secrets import KnownSecrets
 
 KEY = b"k" * 32
 SECRET = "ghp_" + "Ab1" * 12
+ALONE = {"TRACEMILL_KINGFISHER": "none"}
 WORD = "Zq7-Lm4x-Tr9v-Wk2p"
 
 
@@ -33,9 +37,22 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def scan(folder: Path, known: KnownValues | None = None) -> ScanResult:
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What kingfisher was given, one text for each time it ran."""
+    runs: list[str] = []
+    whole = scan_paths.run_kingfisher
+
+    def look(binary: Path, folder: Path, environ: Any) -> Any:
+        runs.append("".join(path.read_text() for path in sorted(folder.iterdir())))
+        return whole(binary, folder, environ)
+
+    monkeypatch.setattr(scan_paths, "run_kingfisher", look)
+    return runs
+
+
+def scan(folder: Path, known: KnownValues | None = None, environ: Mapping[str, str] = ALONE) -> ScanResult:
     secrets = KnownSecrets(folder / "known", KEY)
-    environ = {"TRACEMILL_KINGFISHER": "none"}
     scanner = Scanner(known or make_known([]), KEY, environ, secrets, folder / "clean")
     return scanner.scan(folder / "rows")
 
@@ -62,6 +79,60 @@ def test_a_second_scan_reads_what_is_new_and_finds_what_is_in_it(tmp_path: Path,
     read.clear()
     assert len(scan(tmp_path).findings) == 1  # a text with a finding is read again, and found again
     assert f"token {SECRET}" in read
+
+
+def test_kingfisher_gets_what_is_new_or_was_not_clean(
+    tmp_path: Path, given: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"step {number} edits the file" for number in range(20)]
+    rows(tmp_path, *texts)
+    first = scan(tmp_path, environ=os.environ)
+    assert len(given) == 1
+    assert all(text in given[0] for text in texts)
+    second = scan(tmp_path, environ=os.environ)
+    assert len(given) == 1  # nothing new: it is not started
+    assert (second.findings, second.texts, second.second) == ((), first.texts, first.second)
+    rows(tmp_path, *texts, f"token {SECRET}", "a new step")
+    for run in (2, 3):
+        [found] = scan(tmp_path, environ=os.environ).findings
+        assert found.rule == "GITHUB_TOKEN"
+        assert SECRET in given[-1]
+        assert "a new step" in given[1]
+        assert len(given) == run
+        assert not any(text in given[-1] for text in texts)
+    assert "a new step" not in given[2]
+    monkeypatch.setattr(scan_paths, "kingfisher_version", lambda binary: "9.9.9")
+    scan(tmp_path, environ=os.environ)
+    assert all(text in given[-1] for text in texts)
+
+
+def test_what_was_scanned_without_kingfisher_counts_for_no_scan_with_it(
+    tmp_path: Path, read: list[str], given: list[str]
+) -> None:
+    rows(tmp_path, "step 1 edits the file")
+    scan(tmp_path)
+    read.clear()
+    scan(tmp_path, environ=os.environ)
+    assert "step 1 edits the file" in read
+    assert "step 1 edits the file" in given[0]
+
+
+def test_a_text_that_only_kingfisher_finds_is_never_remembered_as_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows(tmp_path, "the word is mimosa")
+    whole = scan_paths.run_kingfisher
+
+    def look(binary: Path, folder: Path, environ: Any) -> Any:
+        found = whole(binary, folder, environ)
+        file = next(path for path in folder.iterdir() if path.name != "canary.txt")
+        line = file.read_text().split("mimosa")[0].count("\n") + 1
+        return [*found, KingfisherMatch("kingfisher:made-up", file.name, line, "mimosa")]
+
+    monkeypatch.setattr(scan_paths, "run_kingfisher", look)
+    for _ in range(3):
+        [found] = scan(tmp_path, environ=os.environ).findings
+        assert found.rule == "kingfisher:made-up"
 
 
 def test_a_secret_that_becomes_known_is_found_in_a_text_that_was_clean(tmp_path: Path) -> None:
@@ -97,4 +168,4 @@ def test_the_file_forgets_what_no_file_holds_and_is_the_owners_alone(tmp_path: P
     assert (tmp_path / "clean").stat().st_mode & 0o777 == 0o600
     assert b"row" not in (tmp_path / "clean").read_bytes()
     (tmp_path / "clean").write_bytes(b"damaged")
-    assert not CleanTexts(tmp_path / "clean", KEY, make_known([])).holds(b"x")
+    assert not CleanTexts(tmp_path / "clean", KEY, make_known([]), None).holds(b"x")
