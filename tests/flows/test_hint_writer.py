@@ -303,11 +303,13 @@ def test_a_forgotten_session_is_gone_from_the_hints_and_the_models_that_saw_it_a
     _, rows = rows_of(settings, release)
     assert not any(row["simulated"] for row in rows)
     trace_id = StepId.parse(rows[0]["step_id"]).trace_id
+    (folder / "trainings" / "states").mkdir()  # of a training on what teachers answered
     capsys.readouterr()
     forget_target(settings, trace_id, "trace", yes=True, everything=False, as_json=True)
     record = json.loads(capsys.readouterr().out)
     assert f"What was sent to {WRITER} (simulated), under their terms." in record["remains"]
     assert not (folder / "trainings" / "hints").exists()
+    assert not (folder / "trainings" / "states").exists()
     with Ledger(sqlite_url(folder / "ledger.sqlite")) as ledger:
         assert not [text for _, text in ledger.texts() if trace_id in text]
     sent = len(asked(server))

@@ -19,6 +19,9 @@ from tracemill.train.training_settings import LoraSettings, TrainingSettings
 REWARD = """
 def length(completions, **row):
     return [float(len(each[0]["content"]) % 5) for each in completions]
+
+def endless(completions, **row):
+    return [float("inf") for each in completions]
 """
 PLACE = "prompts.jsonl"
 WRITERS = (
@@ -318,6 +321,33 @@ def test_vocabularies_that_differ_are_an_error(tiny: Path) -> None:
     model.resize_token_embeddings(200)
     with pytest.raises(TrainingError, match=r"differ: its tokenizer has the token id 277, its model 200"):
         check_vocabulary(tokenizer, model, "tiny")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beta_replay", [0.0, 0.2])
+def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line_before_the_first_step(
+    job: Any, tiny: Path, tmp_path: Path, beta_replay: float
+) -> None:
+    """With pairs, too, whose reference is asked before the trainer is made."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model: Any = AutoModelForCausalLM.from_pretrained(tiny)
+    model.resize_token_embeddings(200)
+    model.save_pretrained(tmp_path / "small")
+    AutoTokenizer.from_pretrained(tiny).save_pretrained(tmp_path / "small")
+    given = job(beta_replay=beta_replay, alpha_sdpo=0.0, hints=None)
+    settings = given.settings.model_copy(update={"model": str(tmp_path / "small")})
+    with pytest.raises(TrainingError, match=r"of .*small differ: .* id 277, its model 200") as said:
+        run_training(given.model_copy(update={"settings": settings}), lambda said: None)
+    assert "\n" not in str(said.value)
+
+
+@pytest.mark.slow
+def test_a_reward_that_is_no_number_stops_the_training_and_names_its_channel(job: Any) -> None:
+    given = job(reward="lengths:endless")
+    with pytest.raises(TrainingError, match=r"the loss of channel grpo is nan at step 0; expected finite"):
+        run_training(given, lambda said: None)
+    assert not given.target.exists()
 
 
 @pytest.mark.parametrize(

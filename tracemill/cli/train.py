@@ -32,7 +32,9 @@ def train(
     method: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="sft, dpo, simpo, kto, composer or that of a package.", show_default="sft"
+            metavar="NAME",
+            help="sft, dpo, simpo, kto, prm, composer or that of a package.",
+            show_default="sft",
         ),
     ] = None,
     output: Annotated[

@@ -127,6 +127,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
             )
         self.channels = channels
         self._asked: list[Any] = []
+        self._played: list[str] = []
         self._tools_of_rows: list[Any] | None = None
         self.notes: list[str] = []
         self.channel_counts: dict[str, dict[str, Any]] = {}
@@ -195,6 +196,9 @@ class ComposerReplicationTrainer(GRPOTrainer):
             states = [json.loads(row[STATE]) for row in inputs]
             inputs = [{**row, "prompt": state["prompt"]} for row, state in zip(inputs, states, strict=True)]
             self._tools_of_rows = [state["tools"] for state in states]
+            self._played = sorted({state["step_id"] for state in states})
+        elif "task" in inputs[0]:
+            self._played = sorted({str(row["task"]) for row in inputs})
         batch = super()._generate_and_score_completions(inputs)
         model: Any = self.model
         if not model.training:
@@ -281,7 +285,9 @@ class ComposerReplicationTrainer(GRPOTrainer):
         if not model.training:
             return grpo
         if not grpo.isfinite():
-            raise _not_finite("the loss of channel grpo", grpo, f"at step {self.state.global_step}")
+            played = f" in which {', '.join(self._played)} were played" if self._played else ""
+            where = f"at step {self.state.global_step}{played}"
+            raise _not_finite("the loss of channel grpo", grpo, where)
         return self._add_channels(grpo, model)
 
     def _add_channels(self, grpo: Tensor, model: Any) -> Tensor:

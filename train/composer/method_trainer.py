@@ -92,6 +92,7 @@ def composer_trainer(
             f"TRL cannot train {settings.model} this way ({first})",
             "a model whose chat template it knows, or whose tokenizer has a response_template",
         ) from error
+    check_vocabulary(tokenizer, trainer.model, settings.model)
     if reference is not None and settings.lora is not None:
         made: Any = trainer.model
         learning.model = made.eval()
@@ -100,7 +101,6 @@ def composer_trainer(
     for reward in trainer.reward_funcs:
         if isinstance(reward, PrmReward):
             reward.tools = trainer.tools or None
-    check_vocabulary(tokenizer, trainer.model, settings.model)
     trainer.channel_counts = _counts(composer, encoded, task["train_dataset"])
     trainer.channel_counts["sdpo"] |= count_writers(
         hint_rows, {each.name for each in encoded["sdpo"].examples}
@@ -232,6 +232,7 @@ def _reference(
     name = settings.model
     if settings.lora is None:
         model = AutoModelForCausalLM.from_pretrained(settings.model, dtype=torch.float32)
+        check_vocabulary(tokenizer, model, settings.model)
         model.to(arguments.device).eval()
     else:
         name = f"{name}, {settings.dtype}, {settings.lora.quantize}"
