@@ -55,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     }
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of tiny models wait for each other, computing
     importlib.import_module("huggingface_hub.constants")
 
 
