@@ -100,30 +100,33 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"NOT RUN: {count} tests; {reason}", red=True, bold=True)
 
 
+_SHARED = {
+    "whole runs": re.compile(r"[(,]\s*(demo|alone): Any\b"),
+    "Prefect server": re.compile(r"[(,]\s*prefect_server: "),
+}
+"""Files with these fixtures go to one worker: the runs take long, and what is done at the server adds up."""
 _LONGEST = (
     "whole runs",
+    "Prefect server",
     "tests/environments/test_trl_rollout.py",
 )
-"""Files whose tests take more than a minute, the longest first: they begin first, so that none is left alone
-at the end."""
+"""What takes more than a minute, the longest first: it begins first, so that none ends alone."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Files that share the whole runs go to one worker, each other file to any."""
+    """Files that share something go to one worker, each other file to any."""
     from xdist.scheduler import LoadScopeScheduling
 
-    shared = re.compile(r"[(,]\s*(demo|alone): Any\b")
-    texts = {
-        str(path.relative_to(ROOT)): path.read_text() for path in Path(__file__).parent.rglob("test_*.py")
-    }
-    sharing = {name for name, text in texts.items() if shared.search(text)}
-    assert {*_LONGEST} <= {*texts, "whole runs"}
+    scopes: dict[str, str] = {}
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        name, text = str(path.relative_to(ROOT)), path.read_text()
+        scopes[name] = next((scope for scope, shared in _SHARED.items() if shared.search(text)), name)
+    assert {*_LONGEST} <= {*scopes.values()}
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            name = nodeid.split("::")[0]
-            return "whole runs" if name in sharing else name
+            return scopes[nodeid.split("::")[0]]
 
         def _assign_work_unit(self, node: Any) -> None:
             for scope in reversed(_LONGEST):
