@@ -106,9 +106,25 @@ _SHARED = {
 }
 """Files with these fixtures go to one worker: the runs take long, and what is done at the server adds up."""
 _LONGEST = (
-    "whole runs",
     "Prefect server",
+    "whole runs",
+    "tests/benchmarks/test_teaching.py",
     "tests/environments/test_trl_rollout.py",
+    "tests/environments/test_replayed_episodes.py",
+    "tests/flows/test_consent.py",
+    "tests/train/test_child.py",
+    "tests/train/test_composer.py",
+    "tests/train/test_composer_method.py",
+    "tests/flows/test_action_labels.py",
+    "tests/environments/test_verified_runs.py",
+    "tests/environments/test_hacks.py",
+    "tests/test_packaging.py",
+    "tests/flows/test_own_modules.py",
+    "tests/environments/test_verdict.py",
+    "tests/flows/test_leftovers.py",
+    "tests/flows/test_judge.py",
+    "tests/flows/test_growth.py",
+    "tests/environments/test_tasks.py",
 )
 """What takes more than a minute, the longest first: it begins first, so that none ends alone."""
 
