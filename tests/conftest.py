@@ -55,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "HF_HUB_DISABLE_TELEMETRY": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     }
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of tiny models wait for each other, computing
     importlib.import_module("huggingface_hub.constants")
 
 
@@ -99,30 +100,49 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(f"NOT RUN: {count} tests; {reason}", red=True, bold=True)
 
 
+_SHARED = {
+    "whole runs": re.compile(r"[(,]\s*(demo|alone): Any\b"),
+    "Prefect server": re.compile(r"[(,]\s*prefect_server: "),
+}
+"""Files with these fixtures go to one worker: the runs take long, and what is done at the server adds up."""
 _LONGEST = (
+    "Prefect server",
     "whole runs",
+    "tests/benchmarks/test_teaching.py",
     "tests/environments/test_trl_rollout.py",
+    "tests/environments/test_replayed_episodes.py",
+    "tests/flows/test_consent.py",
+    "tests/train/test_child.py",
+    "tests/train/test_composer.py",
+    "tests/train/test_composer_method.py",
+    "tests/flows/test_action_labels.py",
+    "tests/environments/test_verified_runs.py",
+    "tests/environments/test_hacks.py",
+    "tests/test_packaging.py",
+    "tests/flows/test_own_modules.py",
+    "tests/environments/test_verdict.py",
+    "tests/flows/test_leftovers.py",
+    "tests/flows/test_judge.py",
+    "tests/flows/test_growth.py",
+    "tests/environments/test_tasks.py",
 )
-"""Files whose tests take more than a minute, the longest first: they begin first, so that none is left alone
-at the end."""
+"""What takes more than a minute, the longest first: it begins first, so that none ends alone."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Files that share the whole runs go to one worker, each other file to any."""
+    """Files that share something go to one worker, each other file to any."""
     from xdist.scheduler import LoadScopeScheduling
 
-    shared = re.compile(r"[(,]\s*(demo|alone): Any\b")
-    texts = {
-        str(path.relative_to(ROOT)): path.read_text() for path in Path(__file__).parent.rglob("test_*.py")
-    }
-    sharing = {name for name, text in texts.items() if shared.search(text)}
-    assert {*_LONGEST} <= {*texts, "whole runs"}
+    scopes: dict[str, str] = {}
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        name, text = str(path.relative_to(ROOT)), path.read_text()
+        scopes[name] = next((scope for scope, shared in _SHARED.items() if shared.search(text)), name)
+    assert {*_LONGEST} <= {*scopes.values()}
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            name = nodeid.split("::")[0]
-            return "whole runs" if name in sharing else name
+            return scopes[nodeid.split("::")[0]]
 
         def _assign_work_unit(self, node: Any) -> None:
             for scope in reversed(_LONGEST):

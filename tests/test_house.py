@@ -159,3 +159,17 @@ def test_what_needs_no_heavy_import_starts_without(tmp_path: Path) -> None:
     found = json.loads(out.stdout)
     assert len(found) == len(lines)
     assert {line: names for line, names in found.items() if names} == {}
+
+
+def test_tests_that_import_pytorch_are_slow() -> None:
+    """The others run where the extra `train` is not installed."""
+    needs = re.compile(
+        r"^(?:import|from) (?:torch|transformers|trl|peft|accelerate|safetensors)\b"
+        r"|^\w+ = pytest\.importorskip\(\"torch\"",
+        re.MULTILINE,
+    )
+    slow = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.slow\b", re.MULTILINE)
+    texts = {path.name: path.read_text() for path in (ROOT / "tests").rglob("test_*.py")}
+    needy = {name for name, text in texts.items() if needs.search(text)}
+    assert len(needy) >= 8
+    assert {name for name in needy if not slow.search(texts[name])} == set()

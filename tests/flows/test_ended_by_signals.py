@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from console_says import INTERRUPTED, record_of, wait_while_running
+from prefect_database import prefect_home
 
 from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
@@ -161,7 +162,7 @@ def test_the_server_of_a_run_outlives_a_signal_to_the_whole_process_group(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     """A terminal's Ctrl-C goes to the group. A client whose server is gone tries for over a minute."""
-    home = tmp_path / "prefect"
+    home = prefect_home(tmp_path / "prefect")
     with running(StubSettings(api_key=KEY, latency_s=2)) as server:
         process = _start("run", _config(tmp_path), server, PREFECT_HOME=str(home))
         wait_while_running(process, lambda: server.stats()["received"] >= FLIGHT)

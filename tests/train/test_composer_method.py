@@ -2,11 +2,12 @@
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from training_releases import released, tiny_model
+from training_releases import released, tiny_model, train_here
 
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.training.training_run import figures, train_on, training_table_rows
@@ -91,6 +92,8 @@ def job(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "lengths.py").write_text(REWARD)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "package"), prepend=os.pathsep)
+    monkeypatch.syspath_prepend(tmp_path / "package")
+    monkeypatch.delitem(sys.modules, "lengths", raising=False)
     write_rows(tmp_path / PLACE, prompt_rows(6))
     write_rows(tmp_path / "hints.jsonl", hint_rows(5))
 
@@ -172,7 +175,7 @@ def test_shaped_advantages_and_a_correction_from_settings_to_results(job: Any, t
     rows = [{**row, **({"hint": "Say: I test."} if n % 2 else {})} for n, row in enumerate(prompt_rows(6))]
     write_rows(tmp_path / PLACE, rows)
     composer = {"composition": "advantage", "alpha_sdpo": 0.25, "beta_replay": 0.0, "hints": None}
-    made = run_training(job(**composer, importance="token_truncate"), lambda said: None)
+    made = train_here(job(**composer, importance="token_truncate"))
     report = json.loads((made.path / REPORT).read_text())
     assert report["settings"]["composer"]["composition"] == "advantage"
     counts = {name: (each["weight"], each["examples"]) for name, each in report["channels"].items()}
@@ -228,7 +231,7 @@ def test_a_missing_input_is_one_line_before_the_first_step(
 ) -> None:
     given = job(**composer)
     with pytest.raises(TrainingError, match=message) as refused:
-        run_training(given, lambda said: None)
+        train_here(given)
     assert "\n" not in str(refused.value)
     assert not given.target.exists()
 
