@@ -43,7 +43,11 @@ _TOOL_MESSAGES = (
         r"String to replace not found|did not appear verbatim|Multiple occurrences of old_str",
     ),
     (FailureCause.TEXT_ABSENT, r"Found \d+ matches of the string to replace"),
-    (FailureCause.TEXT_ABSENT, r"verification failed: Failed to find (?:expected lines|context)"),
+    (FailureCause.TEXT_ABSENT, r"verification failed: (?:Error: )?Failed to find (?:expected lines|context)"),
+    (
+        FailureCause.TEXT_ABSENT,
+        r"Failed to edit, (?:0 occurrences found|could not find the string|expected \d+ occurrence)",
+    ),
     (FailureCause.ARGUMENTS, r"^failed to parse function arguments"),
     (
         FailureCause.TEXT_ABSENT,
@@ -54,7 +58,12 @@ _TOOL_MESSAGES = (
     (FailureCause.UNREAD, r"You must read (?:the )?file .{1,400} before (?:overwriting|editing)"),
     (FailureCause.ARGUMENTS, r"tool was called with invalid arguments|Missing value for required parameter"),
     (FailureCause.PATH, r"^(?:Error: )?File not found: "),
-    (FailureCause.TEXT_ABSENT, r"Could not find the exact text in|Found \d+ occurrences of the text in"),
+    (
+        FailureCause.TEXT_ABSENT,
+        r"(?:Could not find the exact text|Could not find edits\[\d+\]) in"
+        r"|Found \d+ occurrences of (?:the text|edits\[\d+\]) in",
+    ),
+    (FailureCause.ARGUMENTS, r"No changes to (?:make|apply)|The replacement produced identical content"),
     (
         FailureCause.DIRECTORY,
         r"EISDIR|view_range` parameter is not allowed when `path` points to a directory",
@@ -66,7 +75,8 @@ _TOOL_MESSAGES = (
     ),
     (
         FailureCause.PATH,
-        r"(?:File|Path|Directory) does not exist|The path \S+ does not exist|No such file or directory",
+        r"(?:File|[Pp]ath|Directory) does not exist|The path \S+ does not exist|[Nn]o such file or directory"
+        r"|^Path not found",
     ),
 )
 _TOOL_PATTERNS = tuple((cause, re.compile(pattern)) for cause, pattern in _TOOL_MESSAGES)
@@ -78,17 +88,34 @@ _SHELL_MISTAKE = re.compile(
         (?:illegal|invalid|unknown|unrecognized)\ (?:option|argument|flag) |
         is\ a\ directory | cannot\ access | can't\ read | No\ version\ is\ set | unknown\ (?:sub)?command |
         ambiguous\ argument | permission\ denied | pathspec\ .*\ did\ not\ match | Missing\ script |
-        The\ current\ branch\ \S+\ has\ no\ upstream
+        The\ current\ branch\ \S+\ has\ no\ upstream |
+        unknown\ shorthand\ flag | no\ such\ option | unrecognized\ subcommand | unexpected\ argument |
+        accepts\ [^\n]*\barg\(s\),\ received | can't\ open\ file | not\ a\ valid\ identifier |
+        unexpected\ EOF\ while\ looking | bad\ substitution | event\ not\ found | unknown\ predicate |
+        '[^'\n]+'\ is\ not\ recognized\ as | The\ term\ '[^'\n]+'\ is\ not\ recognized |
+        The\ token\ '[^'\n]+'\ is\ not\ a\ valid | A\ parameter\ cannot\ be\ found |
+        Cannot\ find\ path\ | The\ system\ cannot\ find\ the\ (?:file|path)
     )""",
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
+_SCRIPT_SYNTAX = re.compile(
+    r"""(?:File\ "<(?:string|stdin)>"|\[(?:eval|stdin)\]:\d).*?^(?:Syntax|Indentation)Error\b""",
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
+"""A script on the command line, or behind it, that does not parse."""
+_POWERSHELL_PLACE = "At line:"
+"""The first of three lines with which PowerShell tells the place of a mistake."""
 _IS_FOLDER = re.compile(r": Is a directory\s*(?:$|\n\[)", re.MULTILINE)
-_NOTHING_FOUND = re.compile(r"\s*(?:No matches found|No files found|Exit code 1)\s*(?:$|\n\n?\[)")
+_NOTHING_FOUND = re.compile(
+    r"\s*(?:No matches found|No files found|Exit code 1|(?:\(no output\)\s*)?Command exited with code 1"
+    r"|Command failed with exit code 1\.?)\s*(?:$|\n\n?\[)"
+)
 _SHORT = 600
 _HEADER = re.compile(
     r"^(?:OBSERVATION|EXECUTION RESULT of \[[\w.-]+\]):\n|^Exit code \d+\n"
-    r"|^(?:\[[\w-]+(?: for .*?)?\] Result:\n)?(?:Command (?:executed|failed)[^\n]*\n)(?:Exit code: -?\d+\n)?"
-    r"(?:Output:\n)?"
+    r"|^\[[\w-]+(?: for [\s\S]*?)?\] Result:\n(?:Command (?:executed|failed)[^\n]*\n)?"
+    r"(?:Exit code: -?\d+\n)?(?:Output:\n)?"
+    r"|^Command (?:executed|failed)[^\n]*\n(?:Exit code: -?\d+\n)?(?:Output:\n)?"
 )
 _FRAME = re.compile(r"^<returncode>(\d+)</returncode>\n(?:<output>\n?(.*?)(?:</output>\s*)?)?$", re.DOTALL)
 
@@ -98,13 +125,20 @@ _CODEX_FRAME = re.compile(
     re.DOTALL,
 )
 
+_GEMINI_FRAME = re.compile(
+    r"^(?:Command: .*?\nDirectory: [^\n]*\n)?(?:Output|Stdout): (.*?)(?:\nStderr: (.*?))?(?:\nError: [^\n]*)?"
+    r"\nExit Code: (-?\d+)(?:\n|$)",
+    re.DOTALL,
+)
+_GEMINI_STARTS = ("Command: ", "Output: ", "Stdout: ")
+
 
 def find_failure_cause(
     call: ToolCall, result: Message, operation: Operation, harness: Harness
 ) -> FailureCause | None:
     """Return what was wrong with a call that gave this result, None if that is unknown."""
     rule = rule_for(harness, call.name)
-    text = _unwrap_output(_codex_output(result.content)[:4000])
+    text = _unwrap_output(_gemini_output(_codex_output(result.content))[:4000])
     failed = bool(result.is_error or result.error_kind)
     if operation == Operation.SEARCH and _NOTHING_FOUND.match(_HEADER.sub("", text) or text):
         return FailureCause.PATTERN
@@ -130,6 +164,15 @@ def _codex_output(text: str) -> str:
     return output if code == "0" else f"Exit code {code}\n{output}"
 
 
+def _gemini_output(text: str) -> str:
+    """Remove the lines that Gemini CLI puts around the output of a command; errors come first."""
+    if not text.startswith(_GEMINI_STARTS) or (match := _GEMINI_FRAME.match(text)) is None:
+        return text
+    output, errors, code = match.groups()
+    printed = "\n".join(each for each in (errors, output) if each and each != "(empty)")
+    return printed if code == "0" else f"Exit code {code}\n{printed}"
+
+
 def _unwrap_output(text: str) -> str:
     """Remove the frame that mini-swe-agent puts around an output."""
     match = _FRAME.match(text)
@@ -144,8 +187,10 @@ def _shell_failure_cause(text: str, failed: bool, operation: Operation) -> Failu
     if not failed and len(text) > _SHORT:
         return None
     lines = text.strip().splitlines()
+    if lines and lines[0].startswith(_POWERSHELL_PLACE):
+        lines = lines[3:]
     head = "\n".join(lines[:3] if failed else lines[:1])
-    if not _SHELL_MISTAKE.search(head):
+    if not _SHELL_MISTAKE.search(head) and not (failed and _SCRIPT_SYNTAX.search(text)):
         return None
     if operation == Operation.READ and _IS_FOLDER.search(text):
         return FailureCause.DIRECTORY

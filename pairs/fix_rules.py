@@ -19,10 +19,16 @@ from tracemill.records.message import ToolCall
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _PATH_WORD = re.compile(r"^[\w.@~+/${}-]*(?:/|\.\w{1,8}$)[\w.@~+/${}-]*$")
 _NEW_TEXT = ("new_string", "new_str", "newText", "newString", "content", "file_text", "replacement_text")
+_PATH_ARGUMENTS = (
+    *("file_path", "path", "notebook_path", "filePath", "absolute_path", "dir_path"),
+    *("target_file", "relative_workspace_path"),
+)
 _OLD_TEXT = ("old_string", "old_str", "oldText", "oldString")
 _SHELL = ToolRule(Operation.RUN, ("command", "cmd"), "shell")
 _RELATED = 0.5
 _SAME_WORDS = 0.4
+_SAME_PART = 0.3
+"""Least share of the words in which a command differs that its fix keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +173,7 @@ def _fixes_path(failed: CallAttempt, later: CallAttempt) -> bool:
 
 
 def _path_of(attempt: CallAttempt) -> str:
-    for name in ("file_path", "path", "notebook_path"):
+    for name in _PATH_ARGUMENTS:
         value = attempt.arguments.get(name)
         if isinstance(value, str) and value:
             return value
@@ -197,9 +203,28 @@ def _fixes_command(failed: CallAttempt, later: CallAttempt) -> bool:
     if not same and one.operation in (Operation.READ, Operation.LIST, Operation.CREATE, Operation.EDIT):
         same = posixpath.basename(one.target) == posixpath.basename(other.target)
         same = same or (one.operation == Operation.LIST and posixpath.dirname(one.target) == other.target)
-    first, second = (set(_WORD.findall(each.command)) for each in (failed, later))
-    kept = len(first & second) / len(first) if first else 1.0
-    return same and kept >= _RELATED and _overlap(failed.command, later.command) >= _SAME_WORDS
+    return (
+        same
+        and _kept(failed.command, later.command) >= _RELATED
+        and _overlap(failed.command, later.command) >= _SAME_WORDS
+        and _kept(*_different_parts(failed.command, later.command)) >= _SAME_PART
+    )
+
+
+def _different_parts(one: str, other: str) -> tuple[str, str]:
+    """Return two command lines without the simple commands that both have; whole where one has no other."""
+    lines = [
+        [" ".join(command.argv) for command in parse_command(line) or () if command.argv]
+        for line in (one, other)
+    ]
+    first, second = ([each for each in line if each not in rest] for line, rest in (lines, lines[::-1]))
+    return ("\n".join(first), "\n".join(second)) if first and second else (one, other)
+
+
+def _kept(one: str, other: str) -> float:
+    """Return the share of the words of a text that another has too, 1 if it has none."""
+    first, second = set(_WORD.findall(one)), set(_WORD.findall(other))
+    return len(first & second) / len(first) if first else 1.0
 
 
 def _words(attempt: CallAttempt) -> list[str]:

@@ -113,6 +113,8 @@ def _find_fix(scan: _ContextScan, step: Step, failed: CallAttempt, cause: Failur
             reason = NOT_POSSIBLE
         if cause in (FailureCause.COMMAND, FailureCause.SYNTAX) and succeeded and _changes_files(later):
             return reason
+        if succeeded and _edits_same_file(failed, later):  # the next edit may be the rest of the fix
+            return reason
         if cause == FailureCause.SYNTAX and call.name == "open":  # the next edit is elsewhere
             return reason
     return reason
@@ -151,6 +153,11 @@ def _succeeded(call: ToolCall, result: Message, attempt: CallAttempt, harness: H
 
 def _changes_files(attempt: CallAttempt) -> bool:
     return attempt.effect.mutating and attempt.effect.operation in (Operation.EDIT, Operation.CREATE)
+
+
+def _edits_same_file(failed: CallAttempt, later: CallAttempt) -> bool:
+    one, other = failed.effect, later.effect
+    return one.operation == other.operation == Operation.EDIT and one.target == other.target is not None
 
 
 def _key(scan: _ContextScan, step: Step, call: ToolCall) -> str:
