@@ -211,7 +211,7 @@ def test_filters_count_and_combine(page: ChromiumPage) -> None:
     assert choose(page, "source", "hindsight") == "24 of 30 pairs"
     shown = "document.getElementById('by-source').selectedOptions[0].text"
     assert page.evaluate(shown) == "self-repair (24)"
-    assert choose(page, "trace", "claude_code-1") == "13 of 30 pairs"
+    assert choose(page, "trace", "claude_code-1") == "12 of 30 pairs"
     page.evaluate("document.getElementById('clear').click()")
     assert find(page, "test_MEAN") == "1 of 30 pairs"
     assert find(page, "part20.py") == "11 of 30 pairs"
