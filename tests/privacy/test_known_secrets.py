@@ -11,10 +11,13 @@ from ordinary_texts import LOGS, ordinary, source_texts
 from tracemill.flows.admission.list_scope import NO_LISTS
 from tracemill.flows.admission.reredaction import Reredactor
 from tracemill.privacy.core.placeholder_keys import workspace_key
+from tracemill.privacy.core.rule import Span, TextView
+from tracemill.privacy.personal import unannounced_data
 from tracemill.privacy.publish_gate.strict_personal import find_personal_strictly
 from tracemill.privacy.publish_gate.strict_rules import find_strictly
 from tracemill.privacy.redaction.known_secrets import KNOWN_SECRETS
 from tracemill.privacy.redaction.redactor import Redactor
+from tracemill.privacy.secrets import unannounced_secrets
 from tracemill.records.message import Message
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Context, Step, Trace
@@ -73,13 +76,22 @@ def test_what_no_session_gave_away_stays_and_is_the_same_object(tmp_path: Path) 
     assert reredactor.known.find(["changeme postgres", *texts]) == {}
 
 
-def test_the_strict_rules_leave_ordinary_text() -> None:
+def unannounced(text: str) -> list[Span]:
+    view = TextView(text)
+    return [
+        span
+        for each in (*unannounced_data.DETECTORS, *unannounced_secrets.DETECTORS)
+        for span in each.find(view)
+    ]
+
+
+def test_rules_without_a_label_and_strict_rules_leave_ordinary_text() -> None:
     """The authors that a source names after `Written by` are persons."""
     texts = [text for kind in LOGS for text in ordinary(kind, 5, 200_000)] + source_texts(1_000_000)
     found = Counter(
         span.kind
         for text in texts
-        for span in (*find_strictly(text), *find_personal_strictly(text))
+        for span in (*find_strictly(text), *find_personal_strictly(text), *unannounced(text))
         if not text[: span.start].endswith("Written by ")
     )
     assert found.total() <= 2, found
@@ -102,4 +114,5 @@ PLAIN = (
 
 @pytest.mark.parametrize("text", PLAIN)
 def test_the_rules_for_personal_data_leave_what_is_nobodys(text: str) -> None:
-    assert [(span.kind, text[span.start : span.end]) for span in find_personal_strictly(text)] == []
+    found = [*find_personal_strictly(text), *unannounced(text)]
+    assert [(span.kind, text[span.start : span.end]) for span in found] == []

@@ -83,17 +83,19 @@ def test_a_page_is_judged_as_it_is_shown(tmp_path: Path) -> None:
         f'<script type="application/json" id="data">{data}</script>',
         '<script type="application/json">no JSON</script>',
         f"<script>let key = '{token(2)}'</script>",
+        f"<p>It went on once I typed &quot;{token(3)[4:28]}&quot; there</p>",
     ]
     (tmp_path / "page.html").write_text("\n".join(lines) + "\n")
     assert places(tmp_path / "page.html") == [
         ("page.html", None, 3, "rows[1].ch", "GITHUB_TOKEN"),
         ("page.html", None, 3, "rows[1].why", "PASSWORD"),
+        ("page.html", None, 2, "", "SECRET"),
         ("page.html", None, 5, "", "GITHUB_TOKEN"),
     ]
     strict = Scanner(KNOWN, KEY, {"TRACEMILL_KINGFISHER": "none"}, KnownSecrets(tmp_path / "none", KEY))
     found = strict.scan(tmp_path / "page.html").findings
     assert [(each.line, each.rule) for each in found if each.rule.startswith("STRICT")] == [
-        (2, "STRICT_GIVEN")
+        (6, "STRICT_RANDOM")
     ]
 
 
