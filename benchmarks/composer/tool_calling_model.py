@@ -54,9 +54,20 @@ def make_tokenizer(episodes: Sequence[Messages], vocabulary: int = 500) -> PreTr
     )
 
 
-def warm_start(folder: Path, episodes: Sequence[Messages], *, steps: int = 300, seed: int = 0) -> float:
-    """Teach a model of about 100,000 weights what the agent says; save it and return the last loss."""
-    tokenizer: Any = make_tokenizer(episodes)
+def warm_start(
+    folder: Path,
+    episodes: Sequence[Messages],
+    *,
+    steps: int = 300,
+    seed: int = 0,
+    texts: Sequence[Messages] = (),
+    vocabulary: int = 500,
+) -> float:
+    """Teach a model of about 100,000 weights what the agent says; save it and return the last loss.
+
+    The tokenizer knows the frequent words of `texts` too.
+    """
+    tokenizer: Any = make_tokenizer([*episodes, *texts], vocabulary)
     torch.manual_seed(seed)
     model = LlamaForCausalLM(
         LlamaConfig(
@@ -86,7 +97,7 @@ def warm_start(folder: Path, episodes: Sequence[Messages], *, steps: int = 300, 
         optimiser.zero_grad()
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return float(loss)
+    return loss.item()
 
 
 def _row(tokenizer: Any, messages: Messages) -> tuple[list[int], list[bool]]:
