@@ -194,6 +194,15 @@ def test_the_same_command_by_another_version_of_the_program_is_a_fix(later: str,
     assert bool(pairs) is fixes
 
 
+def test_an_install_that_pip_refuses_is_no_fix() -> None:
+    refused = "note: You can override this.\nhint: See PEP 668 for the detailed specification.\n"
+    assert cause("opencode", "bash", refused, Operation.RUN, failed=False) == FailureCause.COMMAND
+    text = "zsh:1: command not found: pip"
+    failed = bad("bash", text, ErrorKind.EXIT_CODE, command="pip install beds | tail -5")
+    again = ok("bash", refused, command="pip3 install beds | tail -5")
+    assert hindsight_pairs(session(failed, again, harness="opencode"))[0] == []
+
+
 def patch(*hunks: str) -> dict[str, Any]:
     lines = "\n".join(f"@@\n{hunk}" for hunk in hunks)
     return {"input": f"*** Begin Patch\n*** Update File: /repo/beds.py\n{lines}\n*** End Patch"}
