@@ -103,6 +103,8 @@ _SCRIPT_SYNTAX = re.compile(
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
 """A script on the command line, or behind it, that does not parse."""
+_REFUSED_INSTALL = re.compile(r"error: externally-managed-environment|^hint: See PEP 668", re.MULTILINE)
+"""How pip refuses to install outside a virtual environment; the exit code is lost behind a pipe."""
 _POWERSHELL_PLACE = "At line:"
 """The first of three lines with which PowerShell tells the place of a mistake."""
 _IS_FOLDER = re.compile(r": Is a directory\s*(?:$|\n\[)", re.MULTILINE)
@@ -184,6 +186,8 @@ def _unwrap_output(text: str) -> str:
 
 def _shell_failure_cause(text: str, failed: bool, operation: Operation) -> FailureCause | None:
     """Return the mistake in a command line; of a call without an error flag only if its output is short."""
+    if _REFUSED_INSTALL.search(text):
+        return FailureCause.COMMAND
     if not failed and len(text) > _SHORT:
         return None
     lines = text.strip().splitlines()

@@ -84,7 +84,9 @@ def is_fix(cause: FailureCause, failed: CallAttempt, later: CallAttempt) -> bool
         return one.operation == other.operation and _fixes_path(failed, later)
     if cause == FailureCause.PATTERN:
         return _fixes_pattern(failed, later)
-    return bool(failed.command and later.command) and _fixes_command(failed, later)
+    if not failed.command or not later.command:
+        return False
+    return _names_program(failed.command, later.command) or _fixes_command(failed, later)
 
 
 def was_fix_possible(failed: CallAttempt, later: CallAttempt, shown: ShownText, cut: int) -> bool:
@@ -209,6 +211,23 @@ def _fixes_command(failed: CallAttempt, later: CallAttempt) -> bool:
         and _overlap(failed.command, later.command) >= _SAME_WORDS
         and _kept(*_different_parts(failed.command, later.command)) >= _SAME_PART
     )
+
+
+def _names_program(one: str, other: str) -> bool:
+    """Return whether two command lines differ only in the version of programs: `pip` and `pip3`."""
+    lines = [[command.argv for command in parse_command(line) or ()] for line in (one, other)]
+    if len(lines[0]) != len(lines[1]) or lines[0] == lines[1]:
+        return False
+    return all(
+        first == second
+        or (first and second and first[1:] == second[1:] and _stem(first[0]) == _stem(second[0]) != "")
+        for first, second in zip(*lines, strict=True)
+    )
+
+
+def _stem(program: str) -> str:
+    """Return a program's name without its version."""
+    return program.rstrip(".0123456789")
 
 
 def _different_parts(one: str, other: str) -> tuple[str, str]:

@@ -119,7 +119,7 @@ def test_every_stage_is_run_by_its_executor_and_named_in_the_manifest(tmp_path: 
         7,
         69,
     )
-    assert record["release"]["rows"] == sum(record["release"]["kept"].values()) == 9
+    assert record["release"]["rows"] == sum(record["release"]["kept"].values()) == 11
     (manifest,) = (tmp_path / "w" / "runs").glob("*/harvest.json")
     fingerprints = json.loads(manifest.read_text())["stages"]
     assert fingerprints == {stage.name: stage.fingerprint(ready.settings) for stage in STAGES}
@@ -139,6 +139,7 @@ def test_prefect_and_this_process_give_the_same_record(tracemill: Run, tmp_path:
     assert here["summary"]["pairs"] == {"hindsight: edit over edit": 5} | {
         "hindsight: read over edit": 2,
         "hindsight: read over read": 2,
+        "hindsight: run over run": 2,
     }
     assert there["summary"] == here["summary"]
     for key in ("rows", "kept", "dropped", "splits", "labels"):

@@ -178,6 +178,31 @@ def test_other_work_behind_the_same_first_commands_is_no_fix() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("later", "fixes"),
+    [
+        ("pip3 install 'beds[soil]' | tail -5", True),
+        ("pip3 install beds | tail -5", False),
+        ("pipx install 'beds[soil]' | tail -5", False),
+        ("pip3 install 'beds[soil]'", False),
+    ],
+)
+def test_the_same_command_by_another_version_of_the_program_is_a_fix(later: str, fixes: bool) -> None:
+    text = "zsh:1: command not found: pip"
+    failed = bad("bash", text, ErrorKind.EXIT_CODE, command="pip install 'beds[soil]' | tail -5")
+    pairs, _ = hindsight_pairs(session(failed, ok("bash", "done", command=later), harness="opencode"))
+    assert bool(pairs) is fixes
+
+
+def test_an_install_that_pip_refuses_is_no_fix() -> None:
+    refused = "note: You can override this.\nhint: See PEP 668 for the detailed specification.\n"
+    assert cause("opencode", "bash", refused, Operation.RUN, failed=False) == FailureCause.COMMAND
+    text = "zsh:1: command not found: pip"
+    failed = bad("bash", text, ErrorKind.EXIT_CODE, command="pip install beds | tail -5")
+    again = ok("bash", refused, command="pip3 install beds | tail -5")
+    assert hindsight_pairs(session(failed, again, harness="opencode"))[0] == []
+
+
 def patch(*hunks: str) -> dict[str, Any]:
     lines = "\n".join(f"@@\n{hunk}" for hunk in hunks)
     return {"input": f"*** Begin Patch\n*** Update File: /repo/beds.py\n{lines}\n*** End Patch"}
