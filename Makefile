@@ -22,7 +22,7 @@ help:
 	@echo "make bench     the benchmarks"
 	@echo "make teaching  does a release teach? the short form: ARGS=--full for all of it"
 	@echo "make mutants   small faults in the critical modules, and how many the near tests notice: MODULE=... for one"
-	@echo "make setup     everything in $(VENV); make setup-train: with torch, to train"
+	@echo "make setup     tracemill in $(VENV); make setup-train: with torch, to train"
 	@echo "make clean     remove $(VENV), $(DEMO) and site"
 
 $(BIN)/python:
@@ -30,6 +30,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run-ready: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "installs tracemill and its dependencies in $(VENV): about a minute"
 	$(PIP) --editable .
 	$(COMPILE)
 	touch $@
@@ -67,7 +68,7 @@ $(VENV)/.mutants-ready: $(VENV)/.dev-ready
 	$(PIP) cosmic-ray==8.7.0
 	touch $@
 
-setup: $(VENV)/.dev-ready
+setup: $(VENV)/.run-ready
 
 setup-train: $(VENV)/.train-ready
 

@@ -20,6 +20,7 @@ from tracemill.agreement.voting.policy import Policy, PolicyName, policy_named
 from tracemill.flows.admission.privacy_settings import PrivacySettings
 from tracemill.flows.admission.select_settings import SelectSettings
 from tracemill.flows.config.cluster_settings import ClusterSettings
+from tracemill.flows.config.config_faults import describe_faults
 from tracemill.flows.config.notification_settings import NotificationSettings
 from tracemill.flows.config.pair_settings import PairSettings
 from tracemill.flows.config.release_settings import NormalizeSettings, ReleaseSettings
@@ -57,14 +58,6 @@ _NOT_THE_RUN = {
     "cluster",
     "notifications",
 }
-_RENAMED = {
-    "sources.idle_minutes": "sources.min_age_minutes",
-    "replay.ask_again": "replay.reredact",
-    "gate.fraction": "gate.share",
-    "release.accept": "release.allow_findings",
-}
-"""New names of keys that older configurations hold."""
-
 _PATHS = (
     ("", "workspace"),
     *(("sources", key) for key in ("claude_code", "codex", "openhands", "swe_gym", "paths")),
@@ -264,7 +257,7 @@ def load_settings(path: Path | None, overrides: dict[str, Any]) -> RunSettings:
     try:
         return RunSettings.model_validate(merged)
     except ValidationError as error:
-        raise ConfigError(f"{path or 'the configuration'}: {_first(error)}") from None
+        raise ConfigError(f"{path or 'the configuration'}: {describe_faults(error, RunSettings)}") from None
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -310,22 +303,3 @@ def _resolve_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
             path = table[key]
             table[key] = [resolve(each) for each in path] if isinstance(path, list) else resolve(path)
     return value
-
-
-def _first(error: ValidationError) -> str:
-    """Describe the first fault as `where: what (found X)`, and count the others."""
-    faults = error.errors(include_url=False)
-    fault = faults[0]
-    where = ".".join(str(part) for part in fault["loc"]) or "top level"
-    if fault["type"] == "extra_forbidden":
-        do = (
-            f"it is {new!r} now" if (new := _RENAMED.get(where)) else "remove it or see docs/configuration.md"
-        )
-        text = f"unknown key {where!r}; {do}"
-    else:
-        message = fault["msg"].removeprefix("Value error, ")
-        found = fault.get("input")
-        text = f"{where}: {message}"
-        if isinstance(found, str | int | float | bool):
-            text += f" (found {found!r})"
-    return text if len(faults) == 1 else f"{text} (and {len(faults) - 1} more)"

@@ -16,21 +16,24 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _HARVESTS = frozenset({"run", "harvest"})
-_COLUMNS = ("night", "took", "new traces", "pairs", "USD", "release", "ended")
+_COLUMNS = ("began", "took", "new traces", "pairs", "USD", "release", "ended")
 
 
 @dataclass(frozen=True, slots=True)
 class RecentRun:
-    """A run that read and asked: `new_traces` more than the run before knew, all `pairs` that it made."""
+    """A run that read and asked: `new_traces` more than the run before knew, all `pairs` that it made.
+
+    A run without an end has no figures yet: they are None.
+    """
 
     run_id: str
     started_at: str
     """`YYYY-MM-DDTHH:MM:SSZ`."""
     seconds: float | None
     """From its start, or from where it was resumed, to its end."""
-    new_traces: int
-    pairs: int
-    spent_usd: float
+    new_traces: int | None
+    pairs: int | None
+    spent_usd: float | None
     release: str
     """The version that was written, else why none was."""
     ended: str
@@ -76,9 +79,9 @@ def _describe(
         run_id=record["run_id"],
         started_at=str(record.get("started_at", "")),
         seconds=(ended - began).total_seconds() if began and ended else None,
-        new_traces=max(0, counts.get("traces", 0) - earlier.get("traces", 0)),
-        pairs=sum((counts.get("pairs") or {}).values()),
-        spent_usd=float(counts.get("spent_usd", 0.0)),
+        new_traces=max(0, counts.get("traces", 0) - earlier.get("traces", 0)) if counts else None,
+        pairs=sum((counts.get("pairs") or {}).values()) if counts else None,
+        spent_usd=float(counts.get("spent_usd", 0.0)) if counts else None,
         release=_release(figures.get("release")) or written or "none",
         ended=_ended(work, record, counts, figures.get("training")),
     )
@@ -130,14 +133,19 @@ def print_recent_runs(console: "Console", runs: Sequence[RecentRun]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title="last nights", title_justify="left", box=SIMPLE)
+    table = Table(title="last runs", title_justify="left", box=SIMPLE)
     for name in _COLUMNS:
         table.add_column(name, justify="right" if name in _COLUMNS[1:5] else "left", overflow="fold")
     for run in runs:
         when = run.started_at.replace("T", " ")[:16]
-        figures = (_took(run.seconds), f"{run.new_traces:,}", f"{run.pairs:,}", f"{run.spent_usd:,.4f}")
+        usd = "" if run.spent_usd is None else f"{run.spent_usd:,.4f}"
+        figures = (_took(run.seconds), _count(run.new_traces), _count(run.pairs), usd)
         table.add_row(*(Text(printable(each)) for each in (when, *figures, run.release, run.ended)))
     console.print(table)
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
 
 
 def _took(seconds: float | None) -> str:

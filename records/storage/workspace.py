@@ -76,7 +76,7 @@ class Workspace:
             raise WorkspaceError(
                 f"{root} is not a workspace",
                 "a folder made by tracemill run or ingest",
-                "name yours with --workspace",
+                "run one of them first, or name yours with --workspace",
             )
         else:
             if root.is_dir() and any(path.name != RUN_LOCK for path in root.iterdir()):

@@ -154,7 +154,7 @@ def test_status_shows_the_nights_of_real_runs(tracemill: Call, tmp_path: Path) -
     assert nights[0]["new_traces"] > 0
     assert nights[0]["release"] == second["release"]["version"]
     said = tracemill("status", "-w", tmp_path / "w", "--nights", 1).stdout
-    rows = [line.split() for line in said.partition("last nights")[2].splitlines()]
+    rows = [line.split() for line in said.partition("last runs")[2].splitlines()]
     began = nights[0]["started_at"].replace("T", " ")[:16].split()
     [shown] = [row for row in rows if row[:2] == began]
     assert shown[3:] == [
@@ -164,5 +164,5 @@ def test_status_shows_the_nights_of_real_runs(tracemill: Call, tmp_path: Path) -
         nights[0]["release"],
         "finished",
     ]
-    assert "last nights" not in tracemill("status", "-w", tmp_path / "w", "--nights", 0).stdout
+    assert "last runs" not in tracemill("status", "-w", tmp_path / "w", "--nights", 0).stdout
     assert json.loads(tracemill("status", "-w", tmp_path / "w", "--nights", 1, "--json").stdout)["nights"]

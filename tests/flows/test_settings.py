@@ -39,6 +39,30 @@ def test_an_unknown_key_is_named_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
+        ("[release]\nnmae = 'x'", "unknown key 'release.nmae'; did you mean 'name'?"),
+        (
+            "[[teachers]]\ntype = 'openrouter'\nmodel = 'a/b'\nmax_token = 9",
+            "'teachers.0.max_token'; did you mean 'max_tokens'?",
+        ),
+        ("[[sources]]\npaths = ['x']", "sources: expected a table, [sources]"),
+        ("[budget]\nmax_total_usd = 1\nzebra = 2", "unknown key 'budget.zebra'; remove it or see"),
+    ],
+)
+def test_a_misspelt_key_is_told_with_the_nearest_one(tmp_path: Path, text: str, line: str) -> None:
+    assert line in _refused(tmp_path, text)
+
+
+def test_three_faults_are_told_and_the_others_counted(tmp_path: Path) -> None:
+    text = "[release]\nnmae = 'x'\n[replay]\nconcurrency = 0\n[budget]\nmax_total_usd = -1\ncap = 2"
+    said = _refused(tmp_path, text)
+    places = ("release.nmae", "replay.concurrency", "budget.max_total_usd", "budget.cap")
+    assert sum(place in said for place in places) == 3
+    assert said.endswith("(and 1 more)")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
         ("[sources]\nidle_minutes = 5", "'sources.idle_minutes'; it is 'sources.min_age_minutes' now"),
         ("[replay]\nask_again = true", "'replay.ask_again'; it is 'replay.reredact' now"),
         ("[release]\naccept = []", "'release.accept'; it is 'release.allow_findings' now"),
