@@ -83,7 +83,9 @@ _NUMBERS = (
 
 def is_full_name(value: str) -> bool:
     """Tell a name from a type, from program words and from a label."""
-    return is_person(value) and not _NO_NAMES.intersection(value.lower().split(" "))
+    words = value.lower().split(" ")
+    owned = any(word.endswith(("'s", "\u2019s")) for word in words)
+    return not owned and is_person(value) and not _NO_NAMES.intersection(words)
 
 
 def _is_number_to_call(value: str) -> bool:

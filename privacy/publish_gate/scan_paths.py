@@ -173,7 +173,7 @@ class _Work:
         self.times: Counter[bytes] = Counter()
         self._rules, self._written = rules, written
         self._judged: dict[bytes, bytes] = {}
-        self._matched: set[bytes] = set()
+        self._not_clean: set[bytes] = set()
         self._marked: dict[bytes, _Marked] = {}
 
     def take(self, text: StoredText) -> None:
@@ -213,6 +213,7 @@ class _Work:
             if was_clean or not leaf.opened:
                 continue
             for value, kind in self._rules.declared(leaf.text, EVERYTHING).items():
+                self._not_clean.add(_digest(leaf.text, leaf.name))
                 if value in texts:
                     found.setdefault(value, []).append(Span(0, len(value), kind))
                 else:
@@ -246,7 +247,7 @@ class _Work:
     def remember(self, clean: CleanTexts) -> None:
         """Store the texts in which neither scanner found anything; call it once both have ended."""
         for mark, each in self._judged.items():
-            if mark not in self._marked and mark not in self._matched:
+            if mark not in self._marked and mark not in self._not_clean:
                 clean.add(each)
         clean.save()
 
@@ -258,7 +259,7 @@ class _Work:
 
     def _add_match(self, text: WrittenText, match: KingfisherMatch) -> None:
         mark = _digest(text.leaf.text, text.leaf.name)
-        self._matched.add(mark)
+        self._not_clean.add(mark)
         there = self._marked.get(mark)
         # The parts of an opened text hold its values too, and may have been judged elsewhere.
         near = self._marked.values() if text.leaf.opened else [there] if there else []

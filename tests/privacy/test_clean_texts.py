@@ -135,6 +135,14 @@ def test_a_text_that_only_kingfisher_finds_is_never_remembered_as_clean(
         assert found.rule == "kingfisher:made-up"
 
 
+def test_json_that_declares_a_value_private_declares_it_in_every_scan(tmp_path: Path) -> None:
+    declares = json.dumps({"login": "noemi", "name": "Noemi Lindqvist", "note": "as Noemi Lindqvist says"})
+    rows(tmp_path, declares, "step 1 edits the file")
+    found = [[(each.rule, each.fingerprint) for each in scan(tmp_path).findings] for _ in range(3)]
+    assert [rule for rule, _ in found[0]] == ["PERSON"]
+    assert found[0] == found[1] == found[2]
+
+
 def test_a_secret_that_becomes_known_is_found_in_a_text_that_was_clean(tmp_path: Path) -> None:
     rows(tmp_path, f"he wrote {WORD} there")
     assert scan(tmp_path).findings == ()

@@ -174,7 +174,7 @@ def draw_plants(secrets: KnownSecrets, rng: random.Random) -> list[Plant]:
     dealt to every place."""
     redactor, clean = Redactor(key=KEY), Redactor(key=KEY)
     drawn = rng.sample(list(cases(17, 1, "shape")), 60)
-    for group, times in (("session", 11), ("missed", 12), ("native", 1), *((group, 1) for group in PERSONAL)):
+    for group, times in (("session", 11), ("missed", 12), ("native", 1), *((group, 2) for group in PERSONAL)):
         some = list(cases(17, times, group))
         drawn += rng.sample(some, len(some))
     for case in drawn:

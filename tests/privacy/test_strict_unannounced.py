@@ -84,6 +84,7 @@ LEFT = {
     "a commit": f"session of commit {HEX[:40]}",
     "a number without its check digit": "row 17 has 71868094T and 12.353.560-1 and 6510 6645 9516",
     "code": 'self.login_form = LoginForm2(request.form) if is_admin(user) else hash_sha256("utf8")',
+    "what is somebody's": "Before reviewing, ask Linus's Three Questions",
     "a group": "customer Success Team",
     "a heading": "#### Phase 3: Stakeholder Perspective Analysis\nClient Side Monitoring",
     "placeholders": "login as <SECRET_1a2b3c4d> or call <PHONE_1a2b3c4d>",
