@@ -20,9 +20,6 @@ from tracemill.train.training_settings import LoraSettings, TrainingSettings
 REWARD = """
 def length(completions, **row):
     return [float(len(each[0]["content"]) % 5) for each in completions]
-
-def endless(completions, **row):
-    return [float("inf") for each in completions]
 """
 PLACE = "prompts.jsonl"
 WRITERS = (
@@ -343,14 +340,6 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line_before_the_firs
     with pytest.raises(TrainingError, match=r"of .*small differ: .* id 277, its model 200") as said:
         run_training(given.model_copy(update={"settings": settings}), lambda said: None)
     assert "\n" not in str(said.value)
-
-
-@pytest.mark.slow
-def test_a_reward_that_is_no_number_stops_the_training_and_names_its_channel(job: Any) -> None:
-    given = job(reward="lengths:endless")
-    with pytest.raises(TrainingError, match=r"the loss of channel grpo is nan at step 0; expected finite"):
-        run_training(given, lambda said: None)
-    assert not given.target.exists()
 
 
 @pytest.mark.parametrize(
