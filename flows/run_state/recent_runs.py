@@ -105,7 +105,7 @@ def _ended(work: Workspace, record: dict[str, Any], counts: dict[str, Any], trai
     status = record.get("status")
     if status == RUNNING:
         if isinstance(error := record.get("error"), dict):
-            return "refused" if error.get("type") == "PrivacyError" else "stopped by an error"
+            return "refused" if error.get("refused") else "stopped by an error"
         return "running" if is_locked(work) else "interrupted: the next run goes on with it"
     said = {AT_CAP: "at its cap", STOPPED: "stopped early"}.get(str(status), "finished")
     if outages := counts.get("outages"):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tracemill.flows.run_state.code_version import code_version
-from tracemill.records.errors import TracemillError, WorkspaceBusyError, WorkspaceError
+from tracemill.records.errors import PrivacyError, TracemillError, WorkspaceBusyError, WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file, write_json
 from tracemill.records.storage.working_copy import RUN_LOCK
 from tracemill.records.storage.workspace import Workspace
@@ -179,7 +179,11 @@ def started_run(
         yield run
     except TracemillError as error:
         path = work.run_dir(run.run_id) / "run.json"
-        said = {"type": type(error).__name__, "message": str(error).splitlines()[0].rstrip(":")}
+        said = {
+            "type": type(error).__name__,
+            "refused": isinstance(error, PrivacyError),
+            "message": str(error).splitlines()[0].rstrip(":"),
+        }
         with suppress(TracemillError, OSError):
             record = read_json_file(path)
             if isinstance(record, dict):
@@ -218,7 +222,7 @@ def run_number(work: Workspace, day: str) -> int:
     )
 
 
-def last_error(work: Workspace) -> tuple[str, dict[str, str]] | None:
+def last_error(work: Workspace) -> tuple[str, dict[str, Any]] | None:
     """Return what ended the newest command of a workspace, as `tracemill run ID` and its error.
 
     None where it was ended by none, or goes on.

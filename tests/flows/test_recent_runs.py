@@ -101,7 +101,10 @@ def test_an_error_is_in_the_record_until_the_run_goes_on(tmp_path: Path) -> None
     [run] = recent_runs(work, 5)
     assert run.ended == "refused"
     message = "the release is refused: 1 private value; expected none; allow it"
-    assert last_error(work) == (f"run {run.run_id}", {"type": "PrivacyError", "message": message})
+    assert last_error(work) == (
+        f"run {run.run_id}",
+        {"type": "PrivacyError", "refused": True, "message": message},
+    )
     with started_run(work, "f") as again:
         assert (again.run_id, again.resumed) == (run.run_id, True)
         assert last_error(work) is None

@@ -120,9 +120,9 @@ def _print_runs(console: Console, work: Workspace, nights: int, verbose: bool) -
         print_figures(console, figures, precision)
 
 
-def _error_text(command: str, error: dict[str, str]) -> str:
+def _error_text(command: str, error: dict[str, Any]) -> str:
     """Return what ended a command, as the command printed it, and what takes it up."""
-    ended = "was refused" if error.get("type") == "PrivacyError" else "stopped"
+    ended = "was refused" if error.get("refused") else "stopped"
     return f"tracemill {command} {ended}: {error.get('message', '')}\nThe same command tries again."
 
 
