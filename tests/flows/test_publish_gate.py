@@ -75,7 +75,7 @@ def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
     assert re.fullmatch(
         r"tracemill release \S+ was refused: the release is refused: 1 private value in .*", said[0]
     )
-    assert "name them in `redact` of [privacy] and add --reredact, or --allow-finding" in said[0]
+    assert "add --redact-findings to redact them and go on, or --allow-finding" in said[0]
     assert said[1] == "The same command tries again."
     assert not any(planted in line or "The key is" in line for line in said)
     assert planted not in everything_below(work / "runs", "run.json").decode()
