@@ -138,7 +138,7 @@ def test_a_channel_alone_lowers_its_loss_on_two_batches_in_turn_and_on_one_that_
 
     before = losses()
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-4)
-    for step in range(8):
+    for step in range(16):
         loss, _ = compose_loss(model, batches[step % 2], *weights)
         optimizer.zero_grad()
         loss.backward()
