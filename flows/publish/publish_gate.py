@@ -11,7 +11,7 @@ from tracemill.flows.runtime.progress import show_step
 from tracemill.privacy.core.placeholder_keys import workspace_key
 from tracemill.privacy.publish_gate.clean_texts import CLEAN_TEXTS
 from tracemill.privacy.publish_gate.gate import PublishGate
-from tracemill.privacy.publish_gate.scan_paths import Scanner
+from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanProgress
 from tracemill.privacy.redaction.known_secrets import KNOWN_SECRETS, KnownSecrets
 from tracemill.privacy.redaction.redactor import RULES_VERSION
 from tracemill.records.storage.workspace import Workspace
@@ -42,7 +42,7 @@ def judge_with_workspace_gate(gate: PublishGate, said: list[str]) -> Callable[[P
 
     def judge(folder: Path) -> GateEntry:
         show_step("check for private text")
-        passed = gate.judge(folder, _show_texts)
+        passed = gate.judge(folder, _show_progress)
         said[:] = passed.lines()
         return GateEntry(
             statement=passed.statement, opinions=passed.opinions, accepted=passed.accepted, texts=passed.texts
@@ -51,5 +51,6 @@ def judge_with_workspace_gate(gate: PublishGate, said: list[str]) -> Callable[[P
     return judge
 
 
-def _show_texts(texts: int) -> None:
-    show_step(f"check for private text, {texts:,} texts")
+def _show_progress(at: ScanProgress) -> None:
+    read = f"{at.texts:,} texts, {at.characters / 1e6:.1f} MB"
+    show_step(f"check for private text, file {at.file} of {at.files}, {read}")

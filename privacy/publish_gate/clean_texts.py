@@ -1,5 +1,7 @@
 """Remember texts in which no scanner found anything, so that a later version is scanned where it is new.
 
+A scan that is interrupted leaves what our own rules found clean, which kingfisher has not read yet.
+
 The file holds no text: 16 bytes each, hashed under the workspace's key. It counts for one state of the rules,
 of kingfisher and of the values that are searched for; with another it begins anew.
 """
@@ -7,6 +9,7 @@ of kingfisher and of the values that are searched for; with another it begins an
 import functools
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import tracemill.privacy
@@ -16,6 +19,7 @@ from tracemill.records.storage.atomic_files import write_atomically
 CLEAN_TEXTS = "clean_texts.keyed"
 """The name of the file in a workspace."""
 _SIZE = 16
+_BY_RULES = b"by rules "
 
 
 class CleanTexts:
@@ -47,10 +51,21 @@ class CleanTexts:
         """Add a clean text."""
         self._seen.add(self._hash(mark))
 
+    def holds_by_rules(self, mark: bytes) -> bool:
+        """Return whether our own rules found a text clean in a scan that was interrupted."""
+        return self._hash(_BY_RULES + mark) in self._known
+
     def save(self) -> None:
         """Write the texts that were held or added; others are of no file any more."""
+        self._write(self._seen)
+
+    def save_by_rules(self, marks: Iterable[bytes]) -> None:
+        """Add the texts that our own rules found clean to all that the file holds, for an interruption."""
+        self._write(self._known | self._seen | {self._hash(_BY_RULES + mark) for mark in marks})
+
+    def _write(self, digests: set[bytes]) -> None:
         with write_atomically(self._path, private=True) as pending:
-            pending.write_bytes(b"".join([self._state, *sorted(self._seen)]))
+            pending.write_bytes(b"".join([self._state, *sorted(digests)]))
 
     def _hash(self, data: bytes) -> bytes:
         return hashlib.blake2b(data, key=self._key[:64], digest_size=_SIZE).digest()

@@ -7,7 +7,7 @@ from pathlib import Path
 from tracemill.privacy.publish_gate.accepted_findings import read_accepted, record_accepted
 from tracemill.privacy.publish_gate.findings import Finding, summarize_findings
 from tracemill.privacy.publish_gate.kingfisher import ABSENT
-from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanResult
+from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanProgress, ScanResult
 from tracemill.records.errors import PrivacyError, RefusedReleaseError
 from tracemill.records.printable import printable, printable_count
 
@@ -61,16 +61,16 @@ class PublishGate:
         self.scanner.require_second(self.require_second)
         read_accepted(self.record)
 
-    def judge(self, folder: Path, on_texts: Callable[[int], None] | None = None) -> PassedRelease:
+    def judge(self, folder: Path, on_progress: Callable[[ScanProgress], None] | None = None) -> PassedRelease:
         """Judge a release folder, and return what was judged.
 
-        `on_texts` gets how many texts were judged so far.
+        `on_progress` is called about once a second.
 
         Raises RefusedReleaseError for a finding that is not allowed, PrivacyError where something cannot be
         read.
         """
         self.check()
-        verdict = self.scanner.scan(folder, on_texts)
+        verdict = self.scanner.scan(folder, on_progress)
         known = {*self.accept, *read_accepted(self.record)}
         accepted = [found for found in verdict.findings if found.fingerprint in known]
         record_accepted(self.record, accepted)

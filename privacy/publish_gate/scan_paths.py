@@ -8,8 +8,10 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span
@@ -41,6 +43,8 @@ from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
 from tracemill.privacy.redaction.known_secrets import KnownSecrets
 from tracemill.privacy.redaction.redact_text import resolve_redacted_spans
 
+_SAY_EVERY_S, _SAVE_EVERY_S = 1.0, 10.0
+
 OWN, SECOND = "own rules", "kingfisher"
 
 
@@ -63,6 +67,15 @@ class ScanResult:
     seconds: float
     values: dict[str, str] = field(default_factory=dict, repr=False)
     """The values of the findings by fingerprint; never log or store them."""
+
+
+class ScanProgress(NamedTuple):
+    """How far our own rules are: distinct texts, their characters, and the file that is read of all files."""
+
+    texts: int
+    characters: int
+    file: int
+    files: int
 
 
 @dataclass(slots=True)
@@ -112,10 +125,10 @@ class Scanner:
         """Raise PrivacyError where kingfisher is `required` and absent or does not work."""
         require_kingfisher(self._environ, required)
 
-    def scan(self, path: Path, on_texts: Callable[[int], None] | None = None) -> ScanResult:
+    def scan(self, path: Path, on_progress: Callable[[ScanProgress], None] | None = None) -> ScanResult:
         """Judge every text of a file or folder with both scanners.
 
-        `on_texts` gets how many texts our own rules have judged, every hundred of them.
+        `on_progress` is called about once a second.
 
         Raises SourceError where the path does not exist or is no file, folder or pipe, PrivacyError where
         kingfisher fails.
@@ -130,17 +143,10 @@ class Scanner:
                 else None
             )
             work = _Work(Detectors(self._known), written, self._secrets, clean)
-            base = path if path.is_dir() else path.parent
-            for file in walk_text_files(path, work.skipped):
-                work.files += 1
-                for text in read_file_texts(file, str(file.relative_to(base)), work.skipped):
-                    work.take(text)
-                    if on_texts is not None and len(work.times) % 100 == 0:
-                        on_texts(len(work.times))
-            if self._binary and written is not None:
-                written.close()
-                if written.texts:
-                    work.add_second(written, run_kingfisher(self._binary, written.folder, self._environ))
+            with closing(written) if written is not None else nullcontext():
+                _take_files(work, path, clean, on_progress)
+            if self._binary and written is not None and written.texts:
+                work.add_second(written, run_kingfisher(self._binary, written.folder, self._environ))
             if clean is not None:
                 work.remember(clean)
         values: dict[str, str] = {}
@@ -155,6 +161,29 @@ class Scanner:
             seconds=time.monotonic() - began,
             values=values,
         )
+
+
+def _take_files(
+    work: "_Work",
+    path: Path,
+    clean: CleanTexts | None,
+    on_progress: Callable[[ScanProgress], None] | None,
+) -> None:
+    """Judge every text of a file or folder by our own rules."""
+    base = path if path.is_dir() else path.parent
+    files = list(walk_text_files(path, work.skipped))
+    said = saved = time.monotonic()
+    for file in files:
+        work.files += 1
+        for text in read_file_texts(file, str(file.relative_to(base)), work.skipped):
+            work.take(text)
+            now = time.monotonic()
+            if on_progress is not None and now - said >= _SAY_EVERY_S:
+                said = now
+                on_progress(ScanProgress(len(work.times), work.characters, work.files, len(files)))
+            if clean is not None and now - saved >= _SAVE_EVERY_S:
+                saved = now
+                clean.save_by_rules(work.clean_marks())
 
 
 class _Work:
@@ -184,8 +213,9 @@ class _Work:
             return
         leaves = list(open_decoded_text(text))
         clean = [self._clean is not None and self._clean.holds(_clean_mark(leaf)) for leaf in leaves]
-        declared = self._declared(leaves, clean)
-        for leaf, was_clean in zip(leaves, clean, strict=True):
+        passed = [each or self._is_clean_by_rules(leaf) for leaf, each in zip(leaves, clean, strict=True)]
+        declared = self._declared(leaves, passed)
+        for leaf, was_clean, was_passed in zip(leaves, clean, passed, strict=True):
             mark = _digest(leaf.text, leaf.name)
             if mark in self._marked:
                 self._marked[mark].raws.append(raw)
@@ -198,9 +228,12 @@ class _Work:
                 self.characters += len(leaf.text)
                 if self._written is not None and not was_clean:
                     self._written.add(leaf, text.place, raw)
-            if spans := self._spans(leaf, was_clean, spans_declared):
+            if spans := self._spans(leaf, was_passed, spans_declared):
                 hits = [_Hit(span, leaf.text[span.start : span.end], (OWN,)) for span in spans]
                 self._marked[mark] = _Marked(leaf, text.place, hits, [raw])
+
+    def _is_clean_by_rules(self, leaf: DecodedText) -> bool:
+        return self._clean is not None and self._clean.holds_by_rules(_clean_mark(leaf))
 
     def _declared(self, leaves: list[DecodedText], clean: list[bool]) -> dict[str, list[Span]]:
         """Return what names in JSON declare private, by the text that holds it.
@@ -246,10 +279,15 @@ class _Work:
 
     def remember(self, clean: CleanTexts) -> None:
         """Store the texts in which neither scanner found anything; call it once both have ended."""
+        for each in self.clean_marks():
+            clean.add(each)
+        clean.save()
+
+    def clean_marks(self) -> Iterator[bytes]:
+        """Yield the marks of the texts without a finding so far."""
         for mark, each in self._judged.items():
             if mark not in self._marked and mark not in self._not_clean:
-                clean.add(each)
-        clean.save()
+                yield each
 
     def add_second(self, written: WrittenTexts, matches: list[KingfisherMatch]) -> None:
         """Add kingfisher's findings, joined to ours where they are the same; opened texts come last."""

@@ -177,3 +177,34 @@ def test_the_file_forgets_what_no_file_holds_and_is_the_owners_alone(tmp_path: P
     assert b"row" not in (tmp_path / "clean").read_bytes()
     (tmp_path / "clean").write_bytes(b"damaged")
     assert not CleanTexts(tmp_path / "clean", KEY, make_known([]), None).holds(b"x")
+
+
+def test_a_scan_that_is_interrupted_keeps_what_the_rules_found_clean(
+    tmp_path: Path, read: list[str], given: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kingfisher has read none of it, so it gets all of it; a text with a finding is looked at again."""
+    rows(tmp_path, "first plain text", f"the token {SECRET}", "second plain text")
+    monkeypatch.setattr(scan_paths, "_SAVE_EVERY_S", 0.0)
+    judge = scan_paths.scan_own_spans
+
+    def stop(rules: Any, text: str, name: str) -> Any:
+        if text == "second plain text":
+            raise KeyboardInterrupt
+        return judge(rules, text, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scan_paths, "scan_own_spans", stop)
+        with pytest.raises(KeyboardInterrupt):
+            scan(tmp_path, environ=os.environ)
+    assert given == []
+    read.clear()
+    found = scan(tmp_path, environ=os.environ)
+    assert "first plain text" not in read
+    assert {f"the token {SECRET}", "second plain text"} <= {*read}
+    assert [each.rule for each in found.findings] == ["GITHUB_TOKEN"]
+    [text] = given
+    assert "first plain text" in text
+    assert "second plain text" in text
+    read.clear()
+    scan(tmp_path, environ=os.environ)
+    assert "second plain text" not in read

@@ -20,10 +20,11 @@ from hypothesis import strategies as st
 from tracemill.data_cards.card.render_card import cell_of_lines
 from tracemill.privacy.core.rule import Span
 from tracemill.privacy.personal.known_identity import make_known
+from tracemill.privacy.publish_gate import scan_paths
 from tracemill.privacy.publish_gate.documents import SkippedFiles
 from tracemill.privacy.publish_gate.findings import finding_value_spans, mask_finding_excerpt
 from tracemill.privacy.publish_gate.preview_changes import preview_changes, preview_changes_with_values
-from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanResult
+from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanProgress, ScanResult
 from tracemill.privacy.redaction.known_secrets import KnownSecrets
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import SourceError
@@ -280,10 +281,14 @@ def test_changes_are_told_with_stars_and_nothing_is_written(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_scan_says_how_many_texts_it_has_judged(tmp_path: Path) -> None:
+def test_a_scan_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan_paths, "_SAY_EVERY_S", 0.0)
     lines = [json.dumps({"text": f"line {number}"}) for number in range(250)]
+    (tmp_path / "more.txt").write_text("some more text")
     (tmp_path / "rows.jsonl").write_text("\n".join([*lines, lines[0]]))
-    judged: list[int] = []
-    result = Scanner(KNOWN, KEY, {"TRACEMILL_KINGFISHER": "none"}).scan(tmp_path, judged.append)
-    assert judged == [100, 200]
+    told: list[ScanProgress] = []
+    result = Scanner(KNOWN, KEY, {"TRACEMILL_KINGFISHER": "none"}).scan(tmp_path, told.append)
     assert 250 <= result.texts < 300
+    assert (told[0].file, told[0].files, told[-1].file) == (1, 2, 2)
+    assert [each.texts for each in told] == sorted(each.texts for each in told)
+    assert (told[-1].texts, told[-1].characters) == (result.texts, result.characters)
