@@ -24,6 +24,7 @@ _PATH_ARGUMENTS = (
     *("target_file", "relative_workspace_path"),
 )
 _OLD_TEXT = ("old_string", "old_str", "oldText", "oldString")
+_SHOWN_PART = re.compile(r"(?:\s*2>&1)?(?:\s*\|\s*(?:head|tail|cat|less|more)(?:\s+-\S+|\s+\d+)*)+$|\s*2>&1$")
 _SHELL = ToolRule(Operation.RUN, ("command", "cmd"), "shell")
 _RELATED = 0.5
 _SAME_WORDS = 0.4
@@ -84,7 +85,7 @@ def is_fix(cause: FailureCause, failed: CallAttempt, later: CallAttempt) -> bool
         return one.operation == other.operation and _fixes_path(failed, later)
     if cause == FailureCause.PATTERN:
         return _fixes_pattern(failed, later)
-    if not failed.command or not later.command:
+    if not failed.command or not later.command or _differ_in_shown_output(failed.command, later.command):
         return False
     return _names_program(failed.command, later.command) or _fixes_command(failed, later)
 
@@ -223,6 +224,12 @@ def _names_program(one: str, other: str) -> bool:
         or (first and second and first[1:] == second[1:] and _stem(first[0]) == _stem(second[0]) != "")
         for first, second in zip(*lines, strict=True)
     )
+
+
+def _differ_in_shown_output(one: str, other: str) -> bool:
+    """Return whether two command lines differ only in how much of the output is shown: `| head -80`."""
+    first, second = (_SHOWN_PART.sub("", line.strip()).split() for line in (one, other))
+    return first == second
 
 
 def _stem(program: str) -> str:

@@ -106,7 +106,7 @@ def _find_fix(scan: _ContextScan, step: Step, failed: CallAttempt, cause: Failur
         same_arguments = cause != FailureCause.SYNTAX or failed.arguments == later.arguments
         if succeeded and same_arguments and _key(scan, state.step, call) == key:
             return UNCHANGED
-        if succeeded and is_fix(cause, failed, later):
+        if succeeded and is_fix(cause, failed, later) and not _moved(failed, step, state.step):
             text = _text_with_call(TraceState(scan.trace, scan.context, step), state)
             if text is not None and was_fix_possible(failed, later, scan.shown, step.cut):
                 return _Fix(failed.call, cause, call, distance, text)
@@ -149,6 +149,11 @@ def _succeeded(call: ToolCall, result: Message, attempt: CallAttempt, harness: H
     if result.is_error or result.error_kind:
         return False
     return find_failure_cause(call, result, attempt.effect.operation, harness) is None
+
+
+def _moved(failed: CallAttempt, step: Step, later: Step) -> bool:
+    """Return whether a shell worked in another folder later: that may be what fixed a command."""
+    return bool(failed.command and step.cwd and later.cwd) and step.cwd != later.cwd
 
 
 def _changes_files(attempt: CallAttempt) -> bool:

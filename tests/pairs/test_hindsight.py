@@ -3,6 +3,7 @@
 import json
 import os
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,8 @@ def test_a_mistake_the_source_did_not_flag_counts_where_the_output_is_little_els
         ("git gc --dry-run", "git count-objects -v"),
         ("ls types/", "mkdir -p types && ls types/"),
         ("./run.sh configure && ./run.sh start", "./run.sh start"),
+        ("git diff --cached a.go b.go", "git diff --cached a.go b.go | head -80"),
+        ("git diff --cached a.go b.go", "git diff --cached a.go b.go 2>&1 | tail -n 20 | cat"),
     ],
 )
 def test_other_work_is_no_mend_of_a_command(failed: str, later: str) -> None:
@@ -176,6 +179,19 @@ def test_one_unmended_call_of_a_step_spoils_it() -> None:
 def test_failures_that_are_not_the_fault_of_the_call(kind: str, text: str, reason: str) -> None:
     failed = bad("Bash", text, kind, command="go test ./...")
     assert why(session(failed, ok("Bash", command="go test ./pkg"))) == {reason: 1}
+
+
+def test_a_command_that_worked_in_another_folder_is_no_mend() -> None:
+    text = "Exit code 128\nfatal: ambiguous argument 'hooks.go': not in the working tree"
+    trace = session(
+        bad("Bash", text, ErrorKind.EXIT_CODE, command="git diff --cached hooks.go"),
+        ok("Bash", command="cd cmd && git add hooks.go"),
+        ok("Bash", "+ a", command="git diff --staged hooks.go"),
+    )
+    assert len(hindsight_pairs(trace)[0]) == 1
+    [context] = trace.contexts
+    steps = (*context.steps[:2], replace(context.steps[2], cwd="/repo/cmd"))
+    assert why(replace(trace, contexts=(replace(context, steps=steps),))) == {NO_FIX: 1}
 
 
 def test_what_succeeds_unchanged_was_not_wrong() -> None:
