@@ -103,7 +103,7 @@ def test_status_tells_the_last_run_or_shows_pairs_alone(console: Run, demo: Any)
     assert shown.startswith("╭─ ")
     assert shown.count("╭─ ") == shown.count("│ rejected") == shown.count("│ asked") == 2
     last = shown.splitlines()[-1]
-    assert re.fullmatch(r"2 of the \d+ pairs that were made", last)
+    assert re.fullmatch(r"2 of the \d+ pairs before the filters of a release", last)
     assert "spent / cap" not in shown
     none = console("status", "--workspace", work, "--pairs", 1, "--source", "user").stdout
     assert none.startswith("no pairs: ")

@@ -86,7 +86,7 @@ def _print_pairs(console: Console, work: Workspace, pairs: list[DPOPair], count:
         step_id = StepId.parse(pair.step_id)
         trace = traces.get(step_id.trace_id)
         console.print(pair_panel(pair, () if trace is None else tuple(trace.state(step_id).messages)))
-    told = f"{len(shown):,} of the {len(pairs):,} pairs that were made"
+    told = f"{len(shown):,} of the {len(pairs):,} pairs before the filters of a release"
     console.print(told if pairs else "no pairs: `self-repairs not used` in `tracemill status` says why")
 
 
