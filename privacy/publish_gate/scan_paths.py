@@ -70,7 +70,7 @@ class ScanResult:
 
 
 class ScanProgress(NamedTuple):
-    """How far our own rules are: distinct texts, their characters, and the file that is read of all files."""
+    """Progress of our own rules: distinct texts, their characters, and the file that is read of all files."""
 
     texts: int
     characters: int
