@@ -68,7 +68,7 @@ def test_figures_agree_with_manifest_run_and_tables(demo: Any, work: Path, conso
 
 def test_show_says_the_same_on_a_terminal(work: Path, console: Run) -> None:
     _, manifest = release_of(work)
-    said = console("status", "--workspace", work).stdout
+    said = console("status", "--workspace", work, "-v").stdout
     assert f"report of demo {manifest.version}" in said
     assert re.search(rf"kept pairs +{manifest.rows} ", said)
     assert re.search(rf"spent +\${manifest.spend_usd:.4f} +cap \$1\.00", said)

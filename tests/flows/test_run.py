@@ -95,7 +95,7 @@ def test_a_second_run_of_the_same_configuration_sends_nothing_and_makes_no_versi
 
 def test_status_tells_the_last_run_or_shows_pairs_alone(console: Run, demo: Any) -> None:
     work = demo.folder / "w"
-    done = console("status", "--workspace", work)
+    done = console("status", "--workspace", work, "-v")
     for word in ("spent / cap", "self-repair:", "release demo"):
         assert word in done.stdout
     assert "chosen\n" not in done.stdout.replace(" ", "").replace("│", "")
