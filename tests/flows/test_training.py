@@ -332,6 +332,6 @@ def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, t
     assert again.returncode == 0, again.stderr[-2000:]
     record = json.loads(again.stdout)
     assert record["training"]["path"] == str(tmp_path / "after" / "demo" / record["release"]["version"])
-    shown = tracemill("status", "-w", tmp_path / "w").stdout
+    shown = tracemill("status", "-w", tmp_path / "w", "-v").stdout
     assert "2 steps with simpo in" in shown
     assert "none: the release has no row in split `validation`" in shown

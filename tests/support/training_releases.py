@@ -94,6 +94,7 @@ def train_here(job: TrainingJob) -> TrainingResult:
     from tracemill.train.trl.run_trainer import run_trainer
     from tracemill.train.trl.stopping import StopSignal
 
+    assert job.settings.processes == 1
     check_settings(job.settings)
     before, environment = signal.getsignal(signal.SIGTERM), dict(os.environ)
     job.partial.mkdir(parents=True)

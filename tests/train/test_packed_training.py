@@ -124,7 +124,8 @@ def test_two_processes_train_as_one_does(
     """The batches of a step are the same, one for each process or one after the other."""
     given = {"method": method, "max_steps": 3, "batch": 3}
     one = trained(release, tiny, tmp_path / "one", accumulate=2, **given)
-    two = trained(release, tiny, tmp_path / "two", processes=2, **given)
+    both = job(release, tiny, tmp_path / "two", processes=2, **given)
+    two = run_training(both, lambda said: None).report
     assert (one["processes"], two["processes"]) == (1, 2)
     assert two["warnings"] == []
     for alone, together in zip(figures(one), figures(two), strict=True):
