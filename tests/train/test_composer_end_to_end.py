@@ -96,14 +96,14 @@ max_tool_rounds = 2
 def batches_of(world: made.World, name: str, folder: Path) -> list[Any]:
     """Two batches to learn from and one that is held out, as `compose_loss` takes them.
 
-    `grpo`: episodes of two tasks each, and other episodes of two of these tasks. `sdpo` and `replay`: rows of
+    `grpo`: episodes of three tasks each, and other episodes of all six. `sdpo` and `replay`: rows of
     the sessions to train on, and rows of sessions that are held out.
     """
     tokenizer = made.tokenizer_of(world)
     if name == "grpo":
         trainer = made.task_trainer(world, folder)
         torch.manual_seed(0)
-        return [made.rollouts(trainer, part) for part in ((0, 3), (1, 4), (0, 1))]
+        return [made.rollouts(trainer, part) for part in ((0, 1, 2), (3, 4, 5), range(6))]
     if name == "sdpo":
         rows = list(build_hint_rows(world.traces))
         examples = encode_hint_rows(rows, tokenizer, made.LENGTH).examples
@@ -137,7 +137,7 @@ def test_a_channel_alone_lowers_its_loss_on_two_batches_in_turn_and_on_one_that_
             return [compose_loss(model, batch, *weights)[0].item() for batch in batches]
 
     before = losses()
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-4 if name == "grpo" else 5e-4)
     for step in range(8):
         loss, _ = compose_loss(model, batches[step % 2], *weights)
         optimizer.zero_grad()
@@ -145,9 +145,9 @@ def test_a_channel_alone_lowers_its_loss_on_two_batches_in_turn_and_on_one_that_
         optimizer.step()
     after = losses()
     for now, first in zip(after[:2], before[:2], strict=True):
-        # the policy loss begins at 0 and is a mean over all tokens, of which the model is sure of most
-        assert now < (first - 0.001 if name == "grpo" else 0.9 * first)
-    assert after[2] < before[2]
+        # the policy loss begins near 0 and is a mean over all tokens, of which the model is sure of most
+        assert now < (first - 0.002 if name == "grpo" else 0.9 * first)
+    assert after[2] < before[2] - (0.002 if name == "grpo" else 0)
 
 
 def test_the_other_text_of_a_task_shapes_the_advantages_of_its_episodes(
