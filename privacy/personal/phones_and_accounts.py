@@ -151,7 +151,12 @@ def _account_size(text: str) -> int:
         return 0
     if text[:2] in DIGITS_ONLY_BANKS and not plain[2:].isdigit():
         return 0
-    return end if int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1 else 0
+    return end if has_account_check_digits(plain) else 0
+
+
+def has_account_check_digits(number: str) -> bool:
+    """Return whether the check digits of an account number hold (ISO 13616); letters are capitals."""
+    return int("".join(str(int(c, 36)) for c in number[4:] + number[:4])) % 97 == 1
 
 
 def find_numbers(view: TextView) -> Iterator[Span]:

@@ -17,6 +17,7 @@ from tracemill.privacy.core.rule import (
 )
 from tracemill.privacy.core.word_lists import BANK_NUMBER_SIZES, COMMON_WORDS, DOMAINS
 from tracemill.privacy.personal.labelled_data import PERSON, is_person
+from tracemill.privacy.personal.phones_and_accounts import has_account_check_digits
 
 _REACH = 160  # characters of a value behind the end of its probe
 _NO_NAMES = COMMON_WORDS | frozenset(
@@ -95,9 +96,7 @@ def _is_number_to_call(value: str) -> bool:
 def _is_account(value: str) -> bool:
     """Tell whether a text is an account number (ISO 13616), in any case, with any separators."""
     plain = re.sub(r"[ -]", "", value).upper()
-    if len(plain) != BANK_NUMBER_SIZES.get(plain[:2]):
-        return False
-    return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
+    return len(plain) == BANK_NUMBER_SIZES.get(plain[:2]) and has_account_check_digits(plain)
 
 
 def _is_spelled_address(value: str) -> bool:

@@ -3,17 +3,12 @@
 Each rule gives at most five false alarms in a megabyte of source code and one in a megabyte of logs.
 """
 
-import re
-from collections.abc import Callable, Iterator
-
 from tracemill.privacy.core.entropy import has_all_kinds, is_password, is_random, is_stand_in
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import (
     Detector,
-    Span,
-    TextView,
     compile_rule_pattern,
-    make_probed_detector,
+    make_anywhere_detector,
 )
 
 _REACH = 560  # characters of a value behind the end of its probe
@@ -21,9 +16,9 @@ _CODES = (
     r"(?i:(?:verification|security|log ?-?in|sign-?in|one[ -]time|confirmation|2fa|mfa|otp|access)"
     r"[ -]?(?:pass)?code(?: is|:| =)[ \t]{1,3}[\"'`]?)"
 )
-_ONE_TIME = compile_rule_pattern(rf"{_CODES}(?P<v>\d{{4,8}})(?![\w-])")
+_ONE_TIME = rf"{_CODES}(?P<v>\d{{4,8}})(?![\w-])"
 _LINKS = r"(?:reset|verify|confirm|invite|magic|activate|unsubscribe)[^\s\"'<>]{0,40}[?&/=][A-Za-z0-9_-]{20}"
-_LINK = compile_rule_pattern(
+_LINK = (
     r"(?i:https?://[^\s\"'<>]{1,120}/[^\s\"'<>?]{0,40}(?:reset|verify|confirm|invite|magic|activate|unsubscribe)[^\s\"'<>]{0,40}[?&/=])"
     r"(?P<v>[A-Za-z0-9_-]{20,200})"
 )
@@ -33,10 +28,11 @@ _TAKERS = (
     r"|(?:[Ll]ogin|[Aa]uthenticate|[Ee]ncrypt|[Dd]ecrypt|[Ss]ign|[Uu]nlock)\w{0,20})"
     r"\(\s{0,4}(?:[\w.]{1,40},\s{0,4}|[\"'][^\"'\n]{0,64}[\"'],\s{0,4})?b?[\"']"
 )
-_GIVEN = compile_rule_pattern(rf"{_TAKERS}(?P<v>[^\"'\s]{{10,512}})[\"']")
-_BYTES = compile_rule_pattern(r"\bb[\"'](?P<v>[A-Za-z0-9_+/-]{43}=)[\"']")
-_MADE_UP = compile_rule_pattern(
-    r"(?<![\w!#$%^&*+/=.@~\\-])(?P<v>[A-Z][a-z]{2,14}[@_-]?\d{2,6}[!#$%&*@?]{1,3})(?![\w!#$%^&*+/=(~-])(?!\.\w)"
+_GIVEN = rf"{_TAKERS}(?P<v>[^\"'\s]{{10,512}})[\"']"
+_BYTES = r"\bb[\"'](?P<v>[A-Za-z0-9_+/-]{43}=)[\"']"
+_MADE_UP = (
+    r"(?<![\w!#$%^&*+/=.@~\\-])(?P<v>[A-Z][a-z]{2,14}[@_-]?\d{2,6}[!#$%&*@?]{1,3})"
+    r"(?![\w!#$%^&*+/=(~-])(?!\.\w)"
 )
 _NAME = compile_rule_pattern(r"[A-Za-z_$]+\d{0,3}|(?:[\w$]+[./_-])+[\w$]*|[\w./-]+\.[a-z]{1,5}|\d[\d.,_-]*")
 
@@ -51,24 +47,11 @@ def _is_constant(value: str) -> bool:
     return is_random(value) or (is_password(value) and has_all_kinds(value))
 
 
-def _make_detector(pattern: re.Pattern[str], check: Callable[[str], bool], probe: str) -> Detector:
-    """Build the detector of the group `v` of a pattern near the ends of its probe."""
-
-    def find(view: TextView) -> Iterator[Span]:
-        size = len(view.text)
-        for low, high in view.windows():
-            for match in pattern.finditer(view.text, low, min(size, high + _REACH)):
-                if check(match["v"]):
-                    yield Span(*match.span("v"), "SECRET")
-
-    return make_probed_detector(find, probe, located=True)
-
-
 DETECTORS: tuple[Detector, ...] = (
-    _make_detector(_ONE_TIME, _is_code, rf"{_CODES}\d{{4}}"),
-    _make_detector(_LINK, is_random, rf"(?i){_LINKS}"),
-    _make_detector(_GIVEN, _is_constant, _TAKERS),
-    _make_detector(_BYTES, is_random, r"b[\"'][A-Za-z0-9_+/-]{43}=[\"']"),
-    _make_detector(_MADE_UP, lambda value: True, r"[A-Z][a-z]{2,14}[@_-]?\d{2,6}[!#$%&*@?]"),
+    make_anywhere_detector("SECRET", _ONE_TIME, rf"{_CODES}\d{{4}}", _is_code, behind=_REACH),
+    make_anywhere_detector("SECRET", _LINK, rf"(?i){_LINKS}", is_random, behind=_REACH),
+    make_anywhere_detector("SECRET", _GIVEN, _TAKERS, _is_constant, behind=_REACH),
+    make_anywhere_detector("SECRET", _BYTES, r"b[\"'][A-Za-z0-9_+/-]{43}=[\"']", is_random, behind=_REACH),
+    make_anywhere_detector("SECRET", _MADE_UP, r"[A-Z][a-z]{2,14}[@_-]?\d{2,6}[!#$%&*@?]", behind=_REACH),
 )
 """The detectors of redaction, which the publish gate runs too."""
