@@ -36,7 +36,7 @@ from tracemill.records.errors import RefusedReleaseError
 from tracemill.records.printable import printable_count
 from tracemill.records.storage.workspace import Workspace
 
-_MOST_ROUNDS = 3  # releases that are written while the gate finds something new to redact
+_MOST_ROUNDS = 3  # releases that are written again while the gate finds something new to redact
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,8 @@ def release_pairs(
     """
     gate = make_gate(settings, work)
     gate.check()
-    listed = set[str]()
-    for _ in range(_MOST_ROUNDS):
+    listed, rounds = set[str](), 0
+    while True:
         try:
             outcome = _release_once(
                 work, settings, normalizer, reredactor, run_id, summary, only_when_due, gate
@@ -126,11 +126,11 @@ def release_pairs(
             return _with_listed(outcome, len(listed))
         except RefusedReleaseError as error:
             found = set(error.values) - listed
-            if not settings.release.redact_findings or not found:
+            if not settings.release.redact_findings or not found or rounds == _MOST_ROUNDS:
                 raise
+            rounds += 1
             listed |= found
             reredactor = reredactor.with_listed(listed, workspace_key(work.root / "redaction.key"))
-    return _release_once(work, settings, normalizer, reredactor, run_id, summary, only_when_due, gate)
 
 
 def _release_once(
