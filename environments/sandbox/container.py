@@ -89,6 +89,9 @@ class ContainerSandbox:
             arguments += ["--env", f"{key}={value}"]
         writable = [mount.host for mount in mounts if mount.writable]
         with tempfile.TemporaryDirectory(prefix="tracemill-container-") as folder:
+            pid_file = Path(folder) / "pid"
+            if self.name == "podman":  # to ask the engine takes a quarter of a second, and all writing goes on
+                arguments += ["--pidfile", str(pid_file)]
             try:
                 ended = execute(
                     [*arguments, self.image, *command],
@@ -97,6 +100,7 @@ class ContainerSandbox:
                     cwd=Path(folder),
                     environment=os.environ,
                     writable=writable,
+                    pid_file=pid_file,
                 )
                 killed = ended.ending == "exited" and ended.code in _KILLED
                 if killed and self._ran_out_of_memory(name, Path(folder)):

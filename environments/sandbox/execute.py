@@ -29,11 +29,13 @@ def execute(
     writable: Sequence[Path] = (),
     prepare: Callable[[], None] | None = None,
     keep: Sequence[int] = (),
+    pid_file: Path | None = None,
 ) -> Completed:
     """Run a command and return how it ended; all of its processes are gone when this returns.
 
     Memory and number of its processes and the growth of writable folders are looked at every tenth of a
-    second, beside what the kernel enforces for each process. It has the descriptors of `keep`.
+    second, beside what the kernel enforces for each process. It has the descriptors of `keep`. Into
+    `pid_file` the command may write the number of a process elsewhere that is killed with it.
     """
     began, size_before = time.monotonic(), _size(writable)
     process = subprocess.Popen(
@@ -63,7 +65,7 @@ def execute(
                 ending = passed
                 break
     finally:
-        _kill(process)
+        _kill(process, pid_file)
     reader.join(timeout=5)
     writer.join(timeout=5)
     if process.stdout is not None and not reader.is_alive():
@@ -131,8 +133,12 @@ def _size(folders: Sequence[Path]) -> int:
     return total
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes], pid_file: Path | None) -> None:
     """Kill the whole session of a process, whether or not its first process has ended."""
+    if pid_file is not None and process.poll() is None:
+        # No file or number yet, or a process of another user: the engine removes it a moment later.
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int(pid_file.read_text()), signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
