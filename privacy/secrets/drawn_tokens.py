@@ -103,7 +103,9 @@ def _is_posted_to(value: str) -> bool:
 
 _ID = rf"(?:{UUID}|[0-9a-f]{{32,64}}|[A-Za-z0-9_-]{{16,128}})"
 _SLASH = r"\\?/"
-PREFIXED = make_probed_detector(find_prefixed, r"[A-Za-z0-9][_-][A-Za-z0-9]{20}")
+PREFIXED = make_probed_detector(
+    find_prefixed, rf"[_-](?:[A-Za-z0-9]{{{_LEAST_DRAWN}}}|[A-Za-z0-9_-]{{{_LEAST_JOINED}}})"
+)
 DETECTORS: tuple[Detector, ...] = (
     PREFIXED,
     make_probed_detector(
