@@ -108,9 +108,7 @@ PREFIXED = make_probed_detector(
 )
 DETECTORS: tuple[Detector, ...] = (
     PREFIXED,
-    make_probed_detector(
-        find_dotted, r"\.[A-Za-z0-9_-]{8}(?:[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{20}|[A-Za-z0-9_-]{32})"
-    ),
+    make_probed_detector(find_dotted, rf"\.[A-Za-z0-9_-]{{{_LEAST_DRAWN}}}"),
     make_anywhere_detector(
         "API_KEY",
         rf"(?<![\w-])(?P<v>[a-z][a-z0-9]{{1,15}}[_-](?:live|prod|production|secret|sandbox|key|token|pat|api|sk)[_-]{UUID})(?![\w-])",

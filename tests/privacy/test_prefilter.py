@@ -77,6 +77,7 @@ def _leaf(thorough: bool) -> LeafRedactor:
 @example("   1\tmachine h\n   2\t login a\n   3\t password Zx81kTq0\n")
 @example("> 12: PASSWORD=\n> 13: Zx81kTq0\n")
 @example("plain-value" + "ghp_a8Kd72LqZz91" * 2)
+@example("kim.larsen@northwind.iolumen_live_a8Kd72LqZz91a8Kd72LqZz91")
 @example("lumen__a8Kd72LqZz91b8Kd72LqXz91")
 @example("lumen_live_a8Kd7_2LqZz_91b8K_d72Lq_Xz91Bc")
 def test_a_text_gives_the_same_with_and_without_its_probes(text: str) -> None:
