@@ -312,15 +312,22 @@ def make_near_detector(
 
 
 def make_anywhere_detector(
-    kind: str, pattern: str, probe: str, check: Callable[[str], bool] | None = None, *, behind: int = 0
+    kind: str,
+    pattern: str | re.Pattern[str],
+    probe: str | tuple[str, ...],
+    check: Callable[[str], bool] | None = None,
+    *,
+    behind: int = 0,
 ) -> Detector:
-    """Build a detector of a pattern wherever it matches; `probe` finds such texts.
+    """Build a detector of a pattern wherever it matches; the probes find such texts.
+
+    Classes of a pattern that is compiled already may hold letters that are not ASCII.
 
     With `behind`, the pattern is searched only near the ends of probes, and so many characters behind them.
 
     A finding is the group `v`, or `w` where that is the last group that matched.
     """
-    searched = compile_rule_pattern(pattern)
+    searched = compile_rule_pattern(pattern) if isinstance(pattern, str) else pattern
 
     def find(view: TextView) -> Iterator[Span]:
         size = len(view.text)
@@ -330,4 +337,4 @@ def make_anywhere_detector(
                 if check is None or check(found[group]):
                     yield Span(*found.span(group), kind)
 
-    return make_probed_detector(find, probe, located=bool(behind))
+    return make_probed_detector(find, *((probe,) if isinstance(probe, str) else probe), located=bool(behind))

@@ -5,16 +5,10 @@ Each rule gives at most five false alarms in a megabyte of source code and one i
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 
-from tracemill.privacy.core.rule import (
-    Detector,
-    Span,
-    TextView,
-    compile_rule_pattern,
-    make_probed_detector,
-)
+from tracemill.privacy.core.rule import Detector, compile_rule_pattern, make_anywhere_detector
 from tracemill.privacy.core.word_lists import BANK_NUMBER_SIZES, COMMON_WORDS, DOMAINS
 from tracemill.privacy.personal.labelled_data import PERSON, is_person
 from tracemill.privacy.personal.phones_and_accounts import has_account_check_digits
@@ -103,43 +97,30 @@ def _is_spelled_address(value: str) -> bool:
     return value[-18:].lower().rpartition("dot")[2].strip(" )]") in DOMAINS
 
 
-def _is_any(_: str) -> bool:
-    return True
-
-
 def _has_check_digit(module: str) -> Callable[[str], bool]:
     return lambda value: import_module(f"stdnum.{module}").is_valid(value)
 
 
-def _make_detector(
-    kind: str, pattern: re.Pattern[str], check: Callable[[str], bool], *probes: str
-) -> Detector:
-    """Build the detector of the group `v` of a pattern near the ends of probes."""
-
-    def find(view: TextView) -> Iterator[Span]:
-        size = len(view.text)
-        for low, high in view.windows():
-            for match in pattern.finditer(view.text, low, min(size, high + _REACH)):
-                if check(match["v"]):
-                    yield Span(*match.span("v"), kind)
-
-    return make_probed_detector(find, *probes, located=True)
-
-
 def _make_number_detector(form: str, module: str) -> Detector:
     pattern = re.compile(rf"(?<![\w.:/+-])(?<!\d )(?P<v>{form})(?![\w:/-]|\.\d| \d)")
-    return _make_detector("NATIONAL_ID", pattern, _has_check_digit(module) if module else _is_any, form)
+    check = _has_check_digit(module) if module else None
+    return make_anywhere_detector("NATIONAL_ID", pattern, form, check, behind=_REACH)
 
 
 DETECTORS: tuple[Detector, ...] = (
-    _make_detector("PERSON", _ROLE, is_full_name, rf"(?i:{_ROLES}){_AFTER_ROLE}{_CAPITAL}"),
-    _make_detector("PERSON", _DEALT_WITH, is_full_name, rf"(?i:{_DEALT})[: ][ \t]?{_CAPITAL}", rf"{_NAMED_FIELD}{_CAPITAL}"),
-    _make_detector("PERSON", _TITLED, is_full_name, rf"{_TITLES}{_CAPITAL}"),
-    _make_detector("PERSON", _OF_PERSON, is_full_name, rf"['?\x92]s {_THINGS}"),
-    _make_detector("PHONE", _CALLED, _is_number_to_call, rf"{_CALLS} \+?\(?\d{{2,5}}\)?[ .-]\d"),
-    _make_detector("ADDRESS", _HOME, _is_any, r"[A-Z][a-z]{2,12}, [A-Z\xc0-\xde][A-Za-z \xdf-\xff]{2,42},? [A-Z0-9]{0,3} ?\d{4}"),
-    _make_detector("IBAN", _ACCOUNT, _is_account, r"(?i)[A-Z]{2}\d\d(?:[A-Z]{4})?\d{8}", r"(?i)[A-Z]{2}\d\d(?: [A-Z0-9]{4} [A-Z0-9]|-[A-Z0-9]{4}-[A-Z0-9])"),
-    _make_detector("EMAIL", _SPELLED, _is_spelled_address, r"(?i)(?:at|\(at\)|\[at\]) ?[a-z][\w.() \[\]-]{1,120}(?:dot|\(dot\)|\[dot\]) ?[a-z]{2}"),
+    *(
+        make_anywhere_detector(kind, pattern, probes, check, behind=_REACH)
+        for kind, pattern, check, probes in (
+            ("PERSON", _ROLE, is_full_name, rf"(?i:{_ROLES}){_AFTER_ROLE}{_CAPITAL}"),
+            ("PERSON", _DEALT_WITH, is_full_name, (rf"(?i:{_DEALT})[: ][ \t]?{_CAPITAL}", rf"{_NAMED_FIELD}{_CAPITAL}")),
+            ("PERSON", _TITLED, is_full_name, rf"{_TITLES}{_CAPITAL}"),
+            ("PERSON", _OF_PERSON, is_full_name, rf"['?\x92]s {_THINGS}"),
+            ("PHONE", _CALLED, _is_number_to_call, rf"{_CALLS} \+?\(?\d{{2,5}}\)?[ .-]\d"),
+            ("ADDRESS", _HOME, None, r"[A-Z][a-z]{2,12}, [A-Z\xc0-\xde][A-Za-z \xdf-\xff]{2,42},? [A-Z0-9]{0,3} ?\d{4}"),
+            ("IBAN", _ACCOUNT, _is_account, (r"(?i)[A-Z]{2}\d\d(?:[A-Z]{4})?\d{8}", r"(?i)[A-Z]{2}\d\d(?: [A-Z0-9]{4} [A-Z0-9]|-[A-Z0-9]{4}-[A-Z0-9])")),
+            ("EMAIL", _SPELLED, _is_spelled_address, r"(?i)(?:at|\(at\)|\[at\]) ?[a-z][\w.() \[\]-]{1,120}(?:dot|\(dot\)|\[dot\]) ?[a-z]{2}"),
+        )
+    ),
     *(_make_number_detector(*each) for each in _NUMBERS),
 )  # fmt: skip
 """The detectors of redaction, which the publish gate runs too."""
