@@ -90,7 +90,7 @@ class ContainerSandbox:
         writable = [mount.host for mount in mounts if mount.writable]
         with tempfile.TemporaryDirectory(prefix="tracemill-container-") as folder:
             pid_file = Path(folder) / "pid"
-            if self.name == "podman":  # to ask the engine takes a quarter of a second, and all writing goes on
+            if self.name == "podman":  # to ask it to kill takes a quarter of a second
                 arguments += ["--pidfile", str(pid_file)]
             try:
                 ended = execute(
