@@ -291,6 +291,17 @@ def test_a_loss_that_is_no_number_names_its_batch(tiny: Path, tokenizer: Any, tm
         trainer._add_channels(torch.zeros(()), trainer.model)
 
 
+def test_an_infinite_reward_ends_the_training(tiny: Path, tokenizer: Any, tmp_path: Path) -> None:
+    def divided(completions: list[Any], **_: Any) -> list[float]:
+        return [float("inf"), *[1.0] * (len(completions) - 1)]
+
+    trainer = trainer_of(tiny, tmp_path, channels_of(tiny, tokenizer), divided, max_steps=2)
+    before = {name: value.clone() for name, value in weights(trainer).items()}
+    with pytest.raises(TrainingError, match=r"a reward of divided is infinite at step 0; expected finite"):
+        trainer.train()
+    assert all(torch.equal(before[name], value) for name, value in weights(trainer).items())
+
+
 def test_a_model_that_calls_no_tool_is_a_note_once() -> None:
     from types import SimpleNamespace
 

@@ -214,6 +214,21 @@ class ComposerReplicationTrainer(GRPOTrainer):
                 batch["advantages"] = self._corrected(batch, now, keep)
         return batch
 
+    def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Return the rewards; an infinite one would make the advantages of its group NaN, or 0."""
+        rewards: Tensor = super()._calculate_rewards(*args, **kwargs)
+        if rewards.isinf().any():
+            name = self.reward_func_names[int(rewards.isinf().any(0).nonzero()[0])]
+            raise TrainingError(
+                f"a reward of {name} is infinite {self._where()}",
+                "finite rewards, or None where a function has none",
+            )
+        return rewards
+
+    def _where(self) -> str:
+        played = f" in which {', '.join(self._played)} were played" if self._played else ""
+        return f"at step {self.state.global_step}{played}"
+
     def _shaped(
         self, batch: Mapping[str, Tensor], rows: Sequence[Mapping[str, Any]], now: Tensor, keep: Tensor
     ) -> Tensor:
@@ -285,9 +300,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
         if not model.training:
             return grpo
         if not grpo.isfinite():
-            played = f" in which {', '.join(self._played)} were played" if self._played else ""
-            where = f"at step {self.state.global_step}{played}"
-            raise _not_finite("the loss of channel grpo", grpo, where)
+            raise _not_finite("the loss of channel grpo", grpo, self._where())
         return self._add_channels(grpo, model)
 
     def _add_channels(self, grpo: Tensor, model: Any) -> Tensor:
