@@ -113,6 +113,7 @@ _NOTHING_FOUND = re.compile(
     r"|Command failed with exit code 1\.?)\s*(?:$|\n\n?\[)"
 )
 _SHORT = 600
+_QUOTED = 100  # characters
 _HEADER = re.compile(
     r"^(?:OBSERVATION|EXECUTION RESULT of \[[\w.-]+\]):\n|^Exit code \d+\n"
     r"|^\[[\w-]+(?: for [\s\S]*?)?\] Result:\n(?:Command (?:executed|failed)[^\n]*\n)?"
@@ -140,7 +141,7 @@ def find_failure_cause(
 ) -> FailureCause | None:
     """Return what was wrong with a call that gave this result, None if that is unknown."""
     rule = rule_for(harness, call.name)
-    text = _unwrap_output(_gemini_output(_codex_output(result.content))[:4000])
+    text = _output_of(result)
     failed = bool(result.is_error or result.error_kind)
     if operation == Operation.SEARCH and _NOTHING_FOUND.match(_HEADER.sub("", text) or text):
         return FailureCause.PATTERN
@@ -149,6 +150,24 @@ def find_failure_cause(
     if not failed:
         return None
     return next((cause for cause, pattern in _TOOL_PATTERNS if pattern.search(text)), None)
+
+
+def quote_shell_mistake(result: Message) -> str | None:
+    """Return the first line in which a shell or program told a mistake, None if none is known.
+
+    It is cut to 100 characters.
+    """
+    text = _output_of(result)
+    found = _SHELL_MISTAKE.search(text) or _REFUSED_INSTALL.search(text)
+    if found is None:
+        return None
+    line = text[text.rfind("\n", 0, found.start()) + 1 :].lstrip("\n").split("\n", 1)[0].strip()
+    return line if len(line) <= _QUOTED else f"{line[: _QUOTED - 3]}..."
+
+
+def _output_of(result: Message) -> str:
+    """Return the first 4,000 characters of a result without what agents put around it."""
+    return _unwrap_output(_gemini_output(_codex_output(result.content))[:4000])
 
 
 def _codex_output(text: str) -> str:

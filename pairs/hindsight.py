@@ -15,7 +15,12 @@ from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.operations import find_action_operation
 from tracemill.harnesses.presentation import Presentation, present_context
 from tracemill.harnesses.text_calls import replace_text_call
-from tracemill.pairs.failure_causes import NOT_CAUSED_BY_CALL, FailureCause, find_failure_cause
+from tracemill.pairs.failure_causes import (
+    NOT_CAUSED_BY_CALL,
+    FailureCause,
+    find_failure_cause,
+    quote_shell_mistake,
+)
 from tracemill.pairs.fix_rules import CallAttempt, is_fix, was_fix_possible
 from tracemill.pairs.session.calls import calls_with_results, is_user_text
 from tracemill.pairs.shown_text import ShownText
@@ -37,11 +42,12 @@ UNCHANGED = "succeeded unchanged"
 class _Fix:
     """The call that fixed a failed call, `distance` steps later.
 
-    `text` is the agent's text with the fix written in it, for agents that write calls in their text.
+    `text` is the agent's text with the fix written in it, for agents that write calls in their text; `why` is
+    what was wrong with the failed call, in words.
     """
 
     failed: ToolCall
-    cause: FailureCause
+    why: str
     call: ToolCall
     distance: int
     text: str = ""
@@ -90,7 +96,8 @@ def _find_fixes(scan: _ContextScan, state: TraceState) -> list[_Fix] | str:
         cause = find_failure_cause(call, result, failed.effect.operation, scan.harness)
         fix = NOT_CALL if cause is None else _find_fix(scan, state.step, failed, cause)
         if isinstance(fix, _Fix):
-            fixes.append(fix)
+            said = quote_shell_mistake(result) if cause == FailureCause.COMMAND else None
+            fixes.append(replace(fix, why=f'"{said}"') if said else fix)
         elif result.is_error or result.error_kind:
             return fix
     return fixes
@@ -109,7 +116,7 @@ def _find_fix(scan: _ContextScan, step: Step, failed: CallAttempt, cause: Failur
         if succeeded and is_fix(cause, failed, later) and not _moved(failed, step, state.step):
             text = _text_with_call(TraceState(scan.trace, scan.context, step), state)
             if text is not None and was_fix_possible(failed, later, scan.shown, step.cut):
-                return _Fix(failed.call, cause, call, distance, text)
+                return _Fix(failed.call, str(cause), call, distance, text)
             reason = NOT_POSSIBLE
         if cause in (FailureCause.COMMAND, FailureCause.SYNTAX) and succeeded and _changes_files(later):
             return reason
@@ -202,6 +209,6 @@ def _evidence(state: TraceState, fixes: list[_Fix]) -> str:
     """Return text such as `edit failed (the file had not been read), fixed 1 step later`."""
     operation = _operation(fixes[0].failed, state.trace)
     steps = max(fix.distance for fix in fixes)
-    said = f"{operation} failed ({fixes[0].cause}), fixed {steps} step{'s' * (steps > 1)} later"
+    said = f"{operation} failed ({fixes[0].why}), fixed {steps} step{'s' * (steps > 1)} later"
     kept = len(state.student_action.tool_calls) - len(fixes)
     return f"{said}; {kept} other call{'s' * (kept > 1)} of the turn kept" if kept > 0 else said

@@ -14,7 +14,7 @@ from tracemill.records.pair import DPOPair
 from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import TraceState
 
-PAIRS_VERSION = 8
+PAIRS_VERSION = 9
 """Raise it when the same trace and votes give other pairs, of teachers or of hindsight."""
 
 
