@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.normalize.datajuicer.recipe import Recipe, check_available, load_recipe
-from tracemill.normalize.datajuicer.start_child import TIMEOUT_S, RowsFile, run_worker
+from tracemill.normalize.datajuicer.start_child import TIMEOUT_S, OperatorProcess, RowsFile
 from tracemill.normalize.operators.operator_rows import RAISED, dump_operator_row, to_action_row, to_row
 from tracemill.records.action_row import ActionRow, DroppedAction
 from tracemill.records.errors import NormalizeError
@@ -60,6 +60,7 @@ class NormalizedActions:
 class DJNormalizer:
     """A normalizer that runs pairs and single actions through a data-juicer recipe, in a child process.
 
+    A process takes seconds to start, so `with normalizer.process():` keeps one for all that is done inside.
     `recipe` is a YAML file, by default the one that ships with tracemill. `cache_dir` keeps the home and
     caches of the child between runs; by default they are temporary.
     """
@@ -70,6 +71,22 @@ class DJNormalizer:
         self._path = recipe
         self._cache_dir = cache_dir
         self._timeout_s = timeout_s
+        self._kept: OperatorProcess | None = None
+
+    @contextmanager
+    def process(self) -> Iterator[OperatorProcess]:
+        """Keep a process for all that is normalised in the block. The first job starts it."""
+        if self._kept is not None:
+            yield self._kept
+            return
+        with tempfile.TemporaryDirectory(prefix="tracemill-normalize-", ignore_cleanup_errors=True) as name:
+            home = (self._cache_dir or Path(name) / "home").resolve()
+            self._kept = OperatorProcess(Path(name), home, self._timeout_s)
+            try:
+                yield self._kept
+            finally:
+                self._kept.close()
+                self._kept = None
 
     def check(self) -> Recipe:
         """Return the recipe after data-juicer has checked it (about 3 s).
@@ -79,8 +96,8 @@ class DJNormalizer:
         """
         check_available()
         recipe = load_recipe(self._path)
-        with self._folder() as (folder, home):
-            run_worker(recipe.path, None, folder, home, self._timeout_s)
+        with self.process() as process:
+            process.run(recipe.path, None)
         return recipe
 
     def normalize(self, pairs: Sequence[DPOPair]) -> Normalized:
@@ -133,11 +150,11 @@ class DJNormalizer:
         """Return the numbers of kept rows, the dropped rows in their order, and a count for each operator."""
         if not count or not recipe.process:
             return list(range(count)), [], tuple(OperatorCount(label, 0, 0, 0) for label in recipe.labels)
-        with self._folder() as (folder, home):
-            path = folder / "rows.jsonl"
+        with self.process() as process:
+            path = process.folder / "rows.jsonl"
             with path.open("wb") as lines:
                 lines.writelines(map(dump_operator_row, rows))
-            outcome = run_worker(recipe.path, RowsFile(path, count, actions), folder, home, self._timeout_s)
+            outcome = process.run(recipe.path, RowsFile(path, count, actions))
         _check_every_row_once(outcome, count)
         counts = tuple(
             _count(label, rows_in, outcome["dropped"])
@@ -145,12 +162,6 @@ class DJNormalizer:
         )
         _check_operators(counts, outcome["dropped"])
         return outcome["kept"], outcome["dropped"], counts
-
-    @contextmanager
-    def _folder(self) -> Iterator[tuple[Path, Path]]:
-        with tempfile.TemporaryDirectory(prefix="tracemill-normalize-", ignore_cleanup_errors=True) as name:
-            folder = Path(name)
-            yield folder, (self._cache_dir or folder / "home").resolve()
 
 
 def _check_every_row_once(outcome: Mapping[str, Any], rows: int) -> None:

@@ -30,11 +30,12 @@ def split_release(
     release = settings.release
     grown = SplitState.of(work, release.name)
     grown = grown.rebuilt() if release.rebuild else grown
-    show_step("normalise pairs")
-    reduced = load_reduced_pairs(work, settings.pairs, normalizer, reredactor, grown.holds)
+    with normalizer.process():
+        show_step("normalise pairs")
+        reduced = load_reduced_pairs(work, settings.pairs, normalizer, reredactor, grown.holds)
+        show_step("normalise labels")
+        labels = load_labels(work, reduced.pairs, reredactor, settings, normalizer)
     shares = {"validation": release.validation, "test": release.test}
-    show_step("normalise labels")
-    labels = load_labels(work, reduced.pairs, reredactor, settings, normalizer)
     show_step("split sessions")
     kept = reduced.normalized.kept
     split = split_sessions(work, grown, kept, shares, benchmarks.overlap, labels.kept)

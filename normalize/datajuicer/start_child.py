@@ -1,7 +1,9 @@
-"""Start the data-juicer process: its environment, its job and its errors."""
+"""Start the data-juicer process: its environment, its jobs and its errors."""
 
+import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -36,50 +38,84 @@ class RowsFile:
     actions: bool = False
 
 
-def run_worker(
-    recipe: Path, rows: RowsFile | None, folder: Path, home: Path, timeout_s: float
-) -> dict[str, Any]:
-    """Run the worker over rows and return its outcome; without rows it only checks the recipe.
+class OperatorProcess:
+    """A data-juicer process: its start, its jobs one after the other, and its errors.
 
-    `folder` receives job, outcome and stderr; `home` is the home folder of the process and holds its caches.
-    Raises NormalizeError if the process fails, dies or takes longer than `timeout_s` seconds.
+    It is started by the first job. `folder` receives jobs, outcomes and stderr; `home` is the home folder of
+    the process and holds its caches. `timeout_s` holds for each job.
     """
-    job = {
-        "recipe": str(recipe.resolve()),
-        "rows": str(rows.path) if rows else None,
-        "count": rows.count if rows else 0,
-        "actions": rows is not None and rows.actions,
-        "outcome": str(folder / "outcome.json"),
-    }
-    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    code = _run(folder, home, timeout_s)
-    outcome_file = folder / "outcome.json"
-    if not outcome_file.exists():
-        last = last_log_file_line(folder / "stderr.txt")
-        raise NormalizeError(f"the data-juicer process {_ending(code)}{last}", "an outcome", "run it again")
-    outcome: dict[str, Any] = json.loads(outcome_file.read_text(encoding="utf-8"))
-    if "failure" in outcome:
-        raise NormalizeError(outcome["failure"])
-    return outcome
 
+    def __init__(self, folder: Path, home: Path, timeout_s: float) -> None:
+        self.folder = folder
+        self._home, self._timeout_s = home, timeout_s
+        self._process: subprocess.Popen[bytes] | None = None
 
-def _run(folder: Path, home: Path, timeout_s: float) -> int:
-    command = [sys.executable, "-P", "-m", "tracemill.normalize.datajuicer.worker", str(folder / "job.json")]
-    environment = _environment(home)
-    with (folder / "stderr.txt").open("wb") as stderr:
-        try:
-            return subprocess.run(
-                command,
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
+    @property
+    def pid(self) -> int | None:
+        """Return the number of the process that waits for a job, None where there is none."""
+        return self._process.pid if self._process is not None else None
+
+    def run(self, recipe: Path, rows: RowsFile | None) -> dict[str, Any]:
+        """Run one job over rows and return its outcome; without rows it only checks the recipe.
+
+        Raises NormalizeError if the process fails, dies or takes longer than its time.
+        """
+        outcome_file = self.folder / "outcome.json"
+        outcome_file.unlink(missing_ok=True)
+        job = {
+            "recipe": str(recipe.resolve()),
+            "rows": str(rows.path) if rows else None,
+            "count": rows.count if rows else 0,
+            "actions": rows is not None and rows.actions,
+            "outcome": str(outcome_file),
+        }
+        self._await_job(json.dumps(job))
+        outcome: dict[str, Any] = json.loads(outcome_file.read_text(encoding="utf-8"))
+        if "failure" in outcome:
+            raise NormalizeError(outcome["failure"])
+        return outcome
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._process is None:
+            return
+        self._process.kill()
+        for stream in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(BrokenPipeError):  # a job that a dead process did not read
+                if stream is not None:
+                    stream.close()
+        self._process.wait()
+        self._process = None
+
+    def _await_job(self, job: str) -> None:
+        """Return once a job is done. Raises NormalizeError if its process does not get there."""
+        process = self._process = self._process or self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # it is dead, and its stdout has ended too
+            process.stdin.write(job.encode() + b"\n")
+            process.stdin.flush()
+        if not select.select([process.stdout], [], [], self._timeout_s)[0]:
+            self.close()
+            raise NormalizeError(f"the data-juicer process took longer than {self._timeout_s:g} s")
+        if not process.stdout.readline():
+            code = process.wait()
+            self.close()
+            last = last_log_file_line(self.folder / "stderr.txt")
+            raise NormalizeError(
+                f"the data-juicer process {_ending(code)}{last}", "an outcome", "run it again"
+            )
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with (self.folder / "stderr.txt").open("wb") as stderr:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-m", "tracemill.normalize.datajuicer.worker"],
+                cwd=self.folder,
+                env=_environment(self._home),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
                 stderr=stderr,
-                timeout=timeout_s,
-                check=False,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            raise NormalizeError(f"the data-juicer process took longer than {timeout_s:g} s") from None
+            )
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -1,13 +1,16 @@
-"""The process that runs data-juicer: `python -m tracemill.normalize.datajuicer.worker JOB.json`.
+"""The process that runs data-juicer: `python -m tracemill.normalize.datajuicer.worker`.
 
-data-juicer replaces stdout and writes into the home folder, so it has its own process and home. The job names
-the recipe, the rows (JSON lines) and the outcome, one JSON file that is written whole or not at all.
+data-juicer replaces stdout and writes into the home folder, so it has its own process and home. A job is a
+line of stdin; it names the recipe, the rows (JSON lines) and the outcome, one JSON file that is written whole
+or not at all.
 """
 
 import json
+import os
 import sys
 import traceback
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +19,26 @@ from tracemill.records.errors import NormalizeError
 from tracemill.records.storage.atomic_files import write_json
 
 
-def main(job_file: str) -> int:
-    """Run one job, write its outcome (which may be a failure) and return 0."""
-    job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
+def main() -> int:
+    """Run each job of stdin, write its outcome (which may be a failure), and say so with an empty line."""
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)
+        for line in sys.stdin:
+            job: dict[str, Any] = json.loads(line)
+            write_json(Path(job["outcome"]), _outcome_of(job))
+            print(file=answers, flush=True)
+    return 0
+
+
+def _outcome_of(job: dict[str, Any]) -> dict[str, Any]:
     try:
-        outcome = _run(job)
+        return _run(job)
     except NormalizeError as error:
-        outcome = {"failure": str(error)}
+        return {"failure": str(error)}
     except Exception as error:  # its text may hold a row, so name only type and place
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno}"
-        outcome = {"failure": f"data-juicer failed with {type(error).__name__} at {where}"}
-    write_json(Path(job["outcome"]), outcome)
-    return 0
+        return {"failure": f"data-juicer failed with {type(error).__name__} at {where}"}
 
 
 def _run(job: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +67,9 @@ def _silence_logs() -> None:
     disable_progress_bars()
 
 
+@cache
 def _load_custom(paths: tuple[Path, ...]) -> None:
+    """Load operators once: data-juicer refuses a second one of a name."""
     if not paths:
         return
     from data_juicer.config.config import load_custom_operators
@@ -69,4 +81,4 @@ def _load_custom(paths: tuple[Path, ...]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main())

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from touchy_operators import OPERATORS, pair
 
@@ -156,3 +157,22 @@ def test_importing_the_normalizer_imports_no_data_juicer() -> None:
     code += "print('data_juicer' in sys.modules, 'datasets' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
+
+
+def test_a_block_has_one_process_and_a_new_one_once_that_died(touchy: Path) -> None:
+    """A fault of one job ends no block: the next one starts a process."""
+    normalizer = DJNormalizer(touchy)
+    with normalizer.process() as process:
+        kept = normalizer.normalize([pair(0, "fine one"), pair(1, "boom goes this")]).kept
+        assert [each.chosen_text for each in kept] == ["fine one"]
+        first = process.pid
+        assert first is not None
+        assert len(normalizer.normalize([pair(0, "fine two")]).kept) == 1
+        assert process.pid == first
+        with pytest.raises(NormalizeError, match="was ended by SIGKILL"):
+            normalizer.normalize([pair(0, "kill it")])
+        assert process.pid is None
+        assert len(normalizer.normalize([pair(0, "fine three")]).kept) == 1
+        second = process.pid
+        assert second not in (None, first)
+    assert not any(psutil.pid_exists(each) for each in (first, second))
