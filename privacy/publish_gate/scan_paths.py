@@ -343,11 +343,8 @@ class _Work:
 
 
 def scan_own_spans(rules: Detectors, text: str, name: str) -> list[Span]:
-    """Return what our own rules find in a decoded text named `name`, except placeholders.
-
-    The prefilter of redaction is not used.
-    """
-    found = find_named(text, name, lambda whole: rules.spans(whole, EVERYTHING))
+    """Return what our own rules find in a decoded text named `name`, except placeholders."""
+    found = find_named(text, name, lambda whole: rules.spans(whole, rules.needs(whole)))
     spans = resolve_redacted_spans(text, found)
     whole = any(span.end - span.start == len(text) for span in spans)
     if name and not whole and not find_keyed_placeholders(text):
