@@ -197,6 +197,7 @@ def test_a_session_that_ends_without_a_word_gives_weights_for_its_other_steps(tm
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_student_is_taught_by_the_default_release(tmp_path: Path) -> None:
     """One student, few steps: the commands run unchanged, and what a run stored is not done again."""
     code = (

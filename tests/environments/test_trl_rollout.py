@@ -17,6 +17,7 @@ STEPS = 6
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_grpo_earns_rewards_that_vary_on_tasks_of_one_line_and_of_two(tmp_path: Path) -> None:
     tasks = arithmetic_tasks.make(tmp_path, orchard.sandbox())
     assert sorted(task.difficulty.lines for task in tasks) == [1, 1, 1, 2, 2, 2]
