@@ -65,13 +65,14 @@ def _processes(
 ) -> Iterator[Iterator[IngestedShard]]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import active_children
+    from multiprocessing.process import BaseProcess
 
-    others = set(active_children())
-    with hold_interrupts():
-        pool = ProcessPoolExecutor(jobs, _context(), _begin_worker, (order, fullness))
-        tasks = [pool.submit(_ingest, files) for files in shards]
-        processes = set(active_children()) - others
+    others, processes = set(active_children()), set[BaseProcess]()
     try:
+        with hold_interrupts():  # one that was held is raised at the end of this block
+            pool = ProcessPoolExecutor(jobs, _context(), _begin_worker, (order, fullness))
+            tasks = [pool.submit(_ingest, files) for files in shards]
+            processes = set(active_children()) - others
         try:
             yield _results(tasks)
         finally:

@@ -51,6 +51,21 @@ sys.argv[1:] = ["ingest", source, "--workspace", place + "/w", "--jobs", "2"]
 cli.main()
 """  # its processes stop as soon as they have work
 
+HELD = """
+import time
+from contextlib import contextmanager
+
+@contextmanager
+def pressed_inside(hold=parallel_ingest.hold_interrupts):
+    with hold():
+        yield
+        while len(list(Path(place).glob("*.pid"))) < 2:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+parallel_ingest.hold_interrupts = pressed_inside
+"""  # put into STOPPED: a press while processes are made
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -200,6 +215,28 @@ def test_a_second_press_ends_what_is_at_work(
     assert (running.returncode, said.count("tracemill: interrupted")) == (130, 1)
     assert not any(map(_lives, pids))
     assert sorted(path.name for path in (tmp_path / "w").glob(".*")) == [".gitignore", ".run-lock"]
+
+
+def test_a_press_while_processes_are_made_leaves_none(tmp_path: Path) -> None:
+    source = folder_of(tmp_path / "in", (1, 1))
+    with (source / "0.jsonl").open("ab") as large:
+        large.write((b"x" * 999 + b"\n") * 17_000)
+    (source / "1.jsonl").write_bytes(session(2, 1))
+    code = STOPPED.replace("os.register_at_fork", f"{HELD}\nos.register_at_fork")
+    command = [sys.executable, "-c", code, str(source), str(tmp_path)]
+    pids: list[int] = []
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            _, said = running.communicate(timeout=30)
+        finally:
+            running.kill()
+            pids += [int(path.stem) for path in tmp_path.glob("*.pid")]
+            alive = [pid for pid in pids if _lives(pid)]
+            for pid in alive:
+                os.kill(pid, signal.SIGKILL)
+    assert (running.returncode, said.count("tracemill: interrupted")) == (130, 1)
+    assert len(pids) == 2
+    assert alive == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
