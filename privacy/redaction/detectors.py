@@ -272,7 +272,7 @@ class Detectors:
         """
         read = needs.read or _read(text)
         spans = self._spans(read.text, needs)
-        return spans if read.text is text else list(read.place_spans(spans))
+        return spans if read.text == text else list(read.place_spans(spans))
 
     def _spans(self, text: str, needs: DetectorNeeds) -> list[Span]:
         view, bits = TextView(text, needs.ends), needs.bits

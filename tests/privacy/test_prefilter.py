@@ -89,6 +89,13 @@ def test_a_text_gives_the_same_with_and_without_its_probes(text: str) -> None:
     assert fast.findings == slow.findings
 
 
+def test_needs_hold_for_an_equal_text() -> None:
+    text = "x = " + "gh" + "p_" + "a8Kd72Lq" * 4 + "Zz91\n"
+    needs, again = DETECTORS.needs(text), "".join([text[:9], text[9:]])
+    assert again is not text
+    assert DETECTORS.spans(again, needs) == DETECTORS.spans(text, needs) != []
+
+
 # What an assignment and a joint are made of: mark before it, name, quote behind it, sign, scheme, quote of the
 # value, value, what follows.
 BEFORE = ["", "\n", "ENV ", '"', '("', "['", "> get ", "> hget a ", "(def ", "#define ", "-e ", "+", "x&"]
