@@ -184,14 +184,19 @@ def test_a_shorter_copy_found_later_never_takes_the_place_of_a_longer_one(tmp_pa
     assert [trace.step_count for table in tables for trace in traces_from_table(table)] == [9]
 
 
+def _two_shards(tmp_path: Path) -> Path:
+    """Return a folder with sessions for two processes: a shard has 16 MB."""
+    source = folder_of(tmp_path / "in", (1, 1))
+    with (source / "0.jsonl").open("ab") as large:
+        large.write((b"x" * 999 + b"\n") * 17_000)
+    (source / "1.jsonl").write_bytes(session(2, 1))
+    return source
+
+
 @pytest.fixture
 def stopped(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """`tracemill ingest` whose two processes have stopped, and their ids."""
-    source = folder_of(tmp_path / "in", (1, 1))
-    with (source / "0.jsonl").open("ab") as large:  # two shards of 16 MB
-        large.write((b"x" * 999 + b"\n") * 17_000)
-    (source / "1.jsonl").write_bytes(session(2, 1))
-    command = [sys.executable, "-c", STOPPED, str(source), str(tmp_path)]
+    command = [sys.executable, "-c", STOPPED, str(_two_shards(tmp_path)), str(tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         try:
             _wait_for(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
@@ -218,12 +223,8 @@ def test_a_second_press_ends_what_is_at_work(
 
 
 def test_a_press_while_processes_are_made_leaves_none(tmp_path: Path) -> None:
-    source = folder_of(tmp_path / "in", (1, 1))
-    with (source / "0.jsonl").open("ab") as large:
-        large.write((b"x" * 999 + b"\n") * 17_000)
-    (source / "1.jsonl").write_bytes(session(2, 1))
     code = STOPPED.replace("os.register_at_fork", f"{HELD}\nos.register_at_fork")
-    command = [sys.executable, "-c", code, str(source), str(tmp_path)]
+    command = [sys.executable, "-c", code, str(_two_shards(tmp_path)), str(tmp_path)]
     pids: list[int] = []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         try:
