@@ -109,9 +109,11 @@ def _context() -> "BaseContext":
 
 
 def _begin_worker(order: IngestOrder, fullness: Mapping[str, int]) -> None:
-    """Set up a process: Ctrl-C is its parent's affair, and it ends with its parent."""
+    """Set up a process: what a terminal sends is its parent's affair, and it ends with its parent."""
     global _ingester, _fullness
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     work = Workspace(order.out.expanduser(), order.text)
     _ingester, _fullness = make_ingester(order, work), fullness

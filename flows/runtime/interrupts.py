@@ -40,6 +40,7 @@ class _Presses:
     def __init__(self) -> None:
         self.count = 0
         self.taken = False
+        self.held = False
         self.terminals: list[int] = []
         self.listener: Callable[[], None] | None = None
         self.unraisable: Callable[[UnraisableHookArgs], object] = sys.__unraisablehook__
@@ -47,6 +48,8 @@ class _Presses:
     def press(self, _signal: int, frame: FrameType | None) -> None:
         """Handle SIGINT."""
         self.count += 1
+        if self.held:
+            return
         if self.count > 1:
             raise KeyboardInterrupt
         if self.listener is not None:
@@ -171,15 +174,20 @@ def pass_on_interrupt() -> None:
 
 @contextmanager
 def hold_interrupts() -> Iterator[None]:
-    """Let a press of Ctrl-C wait for the end of the block, which is short.
+    """Let a press, SIGTERM and SIGHUP wait for the end of the block, which is short.
 
-    What begins processes and threads is not to stop half-way. They never see a press themselves.
+    What begins processes and threads is not to stop half-way. They never see a Ctrl-C themselves.
     """
+    earlier = _presses.count
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    _presses.held = True
     try:
         yield
     finally:
+        _presses.held = False
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if _presses.count > earlier:
+        raise_if_interrupted()
 
 
 @contextmanager

@@ -46,24 +46,28 @@ def stop(frame, event, _called):
         (Path(place) / f"{os.getpid()}.pid").touch()
         os.kill(os.getpid(), signal.SIGSTOP)
 
+def told(tasks, results=parallel_ingest._results):
+    (Path(place) / "waits").touch()
+    yield from results(tasks)
+
+parallel_ingest._results = told
 os.register_at_fork(after_in_child=lambda: sys.setprofile(stop))
 sys.argv[1:] = ["ingest", source, "--workspace", place + "/w", "--jobs", "2"]
 cli.main()
-"""  # its processes stop as soon as they have work
+"""  # its processes stop as soon as they have work, and `waits` tells that it waits for them
 
-HELD = """
-import time
-from contextlib import contextmanager
+PRESSED = """
+import multiprocessing, time
 
-@contextmanager
-def pressed_inside(hold=parallel_ingest.hold_interrupts):
-    with hold():
-        yield
-        while len(list(Path(place).glob("*.pid"))) < 2:
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGINT)
+def pressed(children=multiprocessing.active_children):
+    made = children()
+    while made and len(list(Path(place).glob("*.pid"))) < 2:
+        time.sleep(0.01)
+    if made:
+        os.kill(os.getpid(), signal.NUMBER)
+    return made
 
-parallel_ingest.hold_interrupts = pressed_inside
+multiprocessing.active_children = pressed
 """  # put into STOPPED: a press while processes are made
 
 KILLED = """
@@ -199,7 +203,7 @@ def stopped(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]
     command = [sys.executable, "-c", STOPPED, str(_two_shards(tmp_path)), str(tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
         try:
-            _wait_for(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
+            _wait_for(lambda: (tmp_path / "waits").exists() and len(list(tmp_path.glob("*.pid"))) == 2)
             yield running, [int(path.stem) for path in tmp_path.glob("*.pid")]
         finally:
             running.kill()
@@ -222,8 +226,10 @@ def test_a_second_press_ends_what_is_at_work(
     assert sorted(path.name for path in (tmp_path / "w").glob(".*")) == [".gitignore", ".run-lock"]
 
 
-def test_a_press_while_processes_are_made_leaves_none(tmp_path: Path) -> None:
-    code = STOPPED.replace("os.register_at_fork", f"{HELD}\nos.register_at_fork")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_press_while_processes_are_made_leaves_none(tmp_path: Path, number: signal.Signals) -> None:
+    pressed = PRESSED.replace("NUMBER", number.name)
+    code = STOPPED.replace("os.register_at_fork", f"{pressed}\nos.register_at_fork")
     command = [sys.executable, "-c", code, str(_two_shards(tmp_path)), str(tmp_path)]
     pids: list[int] = []
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
