@@ -6,8 +6,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 DEMO := demo-workspace
 # What `make test-all` selects: TESTS=slow takes the long ones alone.
 TESTS := slow or not slow
-# The test of verifiers is a long one.
-ADAPTERS = $(VENV)/openenv/.ready $(if $(findstring not long,$(TESTS)),,$(VENV)/verifiers/.ready)
+# The tests of verifiers and DeepSpeed are long ones.
+ADAPTERS = $(VENV)/openenv/.ready \
+  $(if $(findstring not long,$(TESTS)),,$(VENV)/verifiers/.ready $(VENV)/deepspeed/.ready)
 # Compiled once, so that a start is as quick where Python may not write bytecode itself.
 COMPILE := $(BIN)/python -m compileall -q tracemill tracemill/*/ # links are followed where they are named
 
@@ -50,6 +51,14 @@ $(VENV)/trl-1.13/.ready: | $(VENV)/.train-ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
 	  --target $(@D) trl==1.13.0 || \
 	  { echo "TRL 1.13, whose PRMTrainer a test runs, could not be installed: PyPI is wanted" >&2; exit 1; }
+	touch $@
+
+# DeepSpeed, under which a test trains on processors: nothing of it is compiled.
+$(VENV)/deepspeed/.ready: | $(VENV)/.train-ready
+	@DS_BUILD_OPS=0 $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	  --no-build-isolation --target $(@D) deepspeed==0.19.8 einops==0.8.2 hjson==3.1.0 msgpack==1.2.4 \
+	  ninja==1.13.2 py-cpuinfo==9.0.0 || \
+	  { echo "DeepSpeed, under which a test trains, could not be installed: PyPI is wanted" >&2; exit 1; }
 	touch $@
 
 # OpenEnv and verifiers want other versions of what tracemill wants: an environment of its own for each.

@@ -42,13 +42,17 @@ class PackedTrainer:
     def __init__(self, *args: Any, packing_tokens: int, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.packing_notes: list[str] = []
-        models = [model for model in (self.model, getattr(self, "ref_model", None)) if model is not None]
+        models = [
+            _base_of(self.accelerator.unwrap_model(model))  # DeepSpeed has wrapped the reference model
+            for model in (self.model, getattr(self, "ref_model", None))
+            if model is not None
+        ]
         self.packed = []
-        for model in map(_base_of, models):
+        for model in models:
             if obstacle := packing_obstacle(model, self.args.max_length):
                 self._note(f"rows are not packed: the model cannot compute trees ({obstacle})")
                 return
-        for model in map(_base_of, models):
+        for model in models:
             self._add_head(model)
             fall_back = partial(self._fall_back, model, model.config._attn_implementation)
             _choose_attention(model)
