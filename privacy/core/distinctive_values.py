@@ -22,7 +22,9 @@ from tracemill.privacy.core.set_passwords import is_odd_password, is_random_path
 from tracemill.privacy.core.word_lists import LABELS, SPEECH
 
 _MOST = 8192  # characters
+_MOST_CHOSEN = 64  # characters of a password that somebody chose
 _NAME = re.compile(r"[\w-]+(?:[.:]{1,2}[\w-]+)*", re.ASCII)
+_JOINT = re.compile(r"[_.:/-]")
 _CAMEL = re.compile("[a-z][A-Z]")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PLACE = re.compile(r"(?:~|\.{0,2})/|[A-Za-z]:[\\/]|[\w.@-]+(?:/[\w.@-]+)+(?:$|[:#*])|\w[\w+.-]*://|--?\w+=")
@@ -50,12 +52,39 @@ class Distinctiveness(IntEnum):
 
     NOT = 0
     ALONE = 1
-    """The value has the shape of a name: redact it where it stands alone and no name in code equals it."""
+    """The value has the shape of a name: redact it where it stands alone and nothing else has that name."""
     ANYWHERE = 2
 
 
-def judge_distinctiveness(value: str) -> Distinctiveness:
-    """Judge how far a value that was a secret in one place is a secret elsewhere."""
+def judge_distinctiveness(value: str, kind: str = "") -> Distinctiveness:
+    """Judge how far a value that was a secret of type `kind` in one place is a secret elsewhere.
+
+    People choose passwords, so that one may be a word or read as code.
+    """
+    level = _judge_shape(value)
+    if level is not Distinctiveness.NOT or not kind or not _can_be_chosen(value):
+        return level
+    changes = sum(a.isupper() != b.isupper() for a, b in pairwise(value))
+    if shape_wordiness(value) < 0.5 and changes >= 3 and len(value) >= 12 and _SYMBOL.search(value):
+        return Distinctiveness.ANYWHERE
+    named = _TECHNICAL.search(value) or _CAMEL.search(value) or _JOINT.search(value)
+    return level if named or kind != "PASSWORD" else Distinctiveness.ALONE
+
+
+def _can_be_chosen(value: str) -> bool:
+    """Tell whether a value that stood in a password's place can be one, and no stand-in or place."""
+    return (
+        MIN_SECRET <= len(value) <= _MOST_CHOSEN
+        and not is_ordinary(value)
+        and not find_keyed_placeholders(value)
+        and not (is_stand_in(value) and not _SYMBOL.search(value))
+        and len(set(value)) >= 5
+        and _LETTER.search(value) is not None
+        and not any(blank in value for blank in " \t\n")
+    )
+
+
+def _judge_shape(value: str) -> Distinctiveness:
     if (
         not MIN_SECRET <= len(value) <= _MOST
         or (is_ordinary(value) and not is_random_path(value))

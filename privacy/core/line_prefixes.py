@@ -190,7 +190,7 @@ def _uncoloured(text: str) -> list[tuple[int, int]]:
     return list(pairwise([0, *bounds, len(text)]))[::2]
 
 
-_OF_VALUE = r"A-Za-z0-9_.~+/=%@!#$*^&-"
+_OF_VALUE = r"^\s\"'`\\"
 _COLOURS = r"(?:\x1b\[[0-9;?]*[A-Za-z])*"
 _LOG = (
     r"(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:[\d.,]{2,12}Z? |\[pod/[^\]\n]{1,120}\] "

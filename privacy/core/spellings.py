@@ -50,8 +50,10 @@ def list_echo_spellings(value: str) -> set[str]:
         found |= {once, safe, once.replace("/", "\\/"), json.dumps(once, ensure_ascii=ascii_only)[1:-1]}
     for quoted in (quote(data, safe=""), quote(data, safe="/"), quote_plus(data)):
         found |= {quoted, _PERCENT.sub(lambda code: code[0].lower(), quoted)}
-    found |= {html.escape(value), html.escape(value, quote=False), value.replace("'", "'\\''")}
-    found |= {_SHELL_SIGNS.sub(r"\\\g<0>", value), _SHELL_QUOTED.sub(r"\\\g<0>", value)}
+    found |= {html.escape(value), html.escape(value, quote=False), repr(value)[1:-1]}
+    in_shell = {_SHELL_SIGNS.sub(r"\\\g<0>", value), _SHELL_QUOTED.sub(r"\\\g<0>", value)}
+    in_shell |= {value.replace("'", "'\\''"), value.replace("'", "'\"'\"'")}
+    found |= in_shell | {json.dumps(each, ensure_ascii=False)[1:-1] for each in in_shell}
     found |= {
         re.escape(value),
         _SIGNS.sub(r"\\\g<0>", value),

@@ -54,7 +54,7 @@ class KnownSecrets:
         return found
 
     def _lines(self, value: str, kind: str) -> Iterator[str]:
-        if judge_distinctiveness(value) is not Distinctiveness.ANYWHERE:
+        if judge_distinctiveness(value, kind) is not Distinctiveness.ANYWHERE:
             return
         for spelling in sorted(list_echo_spellings(value)):
             digest = self._digest(spelling)

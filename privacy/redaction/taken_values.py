@@ -31,9 +31,9 @@ _FOUND = DetectorNeeds(1)
 _HEAD = 12  # characters of a form that are searched first
 _LITTLE = 100_000  # a smaller trace is searched form by form, without compiling them
 _SHORT = 500  # the same for one text
-_BROKEN = 16  # least characters of a value that line ends may interrupt
-_END = 8  # first characters of such a value
-_REST = 6  # least characters of what stands on the next line
+_BROKEN = 8  # least characters of a value that line ends may interrupt
+_END = 8  # most characters of its beginning that are searched first
+_REST = 6  # the same of its end
 _LEAST_FIRST = 4  # a shorter first name is searched only with the last name
 _LEAST_JOINED = 8  # a longer name is searched without its blanks too
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+")
@@ -41,6 +41,7 @@ _BESIDE = 64  # letters of Base64 beside a value that are replaced with it
 _SHELL_ESCAPE = re.compile(r"\\([^\w\s])")
 _KEY_LINE = re.compile(r"(?!b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/]{32,}={0,2}", re.ASCII)
 _NAMED = "def|class|import|from|function|const|let|var|new|func|fn|type|struct|enum|interface|return"
+_NAME_SETTING = "user|name|login|database|db|schema|project|host|service|image"
 _CANDIDATE = re.compile(r"[^\s\"'`\\<>]{8,512}")
 _JOINTS = re.compile(r"[=:,;(){}\[\]|&@/]")
 _FULL_NAME = re.compile(r"[^\W\d_]{2,}[^\d<>]{0,60} [^\W\d_][\w'\u2019-]{2,}")
@@ -69,10 +70,8 @@ class TakenValues:
         self._broken: list[str] = []
         self._alone: dict[str, re.Pattern[str]] = {}
         for value, kind in _with_parts(values):
-            level = judge_distinctiveness(value)
-            if level is Distinctiveness.NOT or (
-                level is Distinctiveness.ALONE and _is_name_in_code(value, texts)
-            ):
+            level = judge_distinctiveness(value, kind)
+            if level is Distinctiveness.NOT or (level is Distinctiveness.ALONE and _is_name(value, texts)):
                 continue
             self.kinds.setdefault(value, kind)
             self._add_forms(value, level)
@@ -88,12 +87,14 @@ class TakenValues:
     def _add_forms(self, value: str, level: Distinctiveness) -> None:
         data = value.encode("utf-8", "surrogatepass")
         if level is Distinctiveness.ALONE:
-            self._alone[value] = re.compile(rf"(?<![\w.$@/-]){re.escape(value)}(?![\w(\[/-]|\.\w)")
+            self._alone[value] = re.compile(
+                rf"(?:(?<![\w.$@/-])|(?<= -p)){re.escape(value)}(?![\w(\[/-]|\.\w)"
+            )
             self._forms |= dict.fromkeys((data.hex(), data.hex().upper()), value)
         else:
             self._forms |= dict.fromkeys(list_echo_spellings(value), value)
-            if len(value) >= _BROKEN and value.isascii() and " " not in value:
-                self._broken.append(value)
+        if len(value) >= _BROKEN:
+            self._broken.append(value)
         self._pieces |= dict.fromkeys(base64_spellings(data), value)
         self._pieces |= dict.fromkeys(base64_spellings(base64.b64encode(data)), value)
         self._pieces |= dict.fromkeys(base64_spellings(value.encode("utf-16-le", "surrogatepass")), value)
@@ -232,9 +233,9 @@ def _parts_of(word: str) -> Iterator[str]:
 
 def _rests_of(value: str, text: str) -> Iterator[tuple[int, int]]:
     """Yield where a line begins with the rest of a value whose first part was replaced on the line before."""
-    for at in _places(text, value[-_REST:]):
-        end = at + _REST
-        size = _REST
+    size_of_end = len(_ends(value)[1])
+    for at in _places(text, value[-size_of_end:]):
+        end, size = at + size_of_end, size_of_end
         while size < len(value) and at > 0 and text[at - 1] == value[-size - 1]:
             at, size = at - 1, size + 1
         if size < len(value) and begins_line_after_placeholder(text, at):
@@ -243,7 +244,8 @@ def _rests_of(value: str, text: str) -> Iterator[tuple[int, int]]:
 
 def _ends(value: str) -> tuple[str, str]:
     """Return the first and the last characters; a line end leaves one of both whole."""
-    return value[:_END], value[-_REST:]
+    half = len(value) // 2
+    return value[: min(_END, half)], value[-min(_REST, half) :]
 
 
 def _with_parts(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -285,11 +287,12 @@ def _from_base64(value: str) -> str:
     return plain if plain.isprintable() else ""
 
 
-def _is_name_in_code(value: str, texts: Iterable[str]) -> bool:
-    """Tell whether some text uses the value as a name in code."""
+def _is_name(value: str, texts: Iterable[str]) -> bool:
+    """Tell whether some text uses the value as a name: in code, in a path, or for a user or a database."""
     name = re.escape(value)
     used = re.compile(
-        rf"(?:\b(?:{_NAMED})\s+|[.$@&*]|->|::){name}\b|\b{name}(?:[(\[]|\.[A-Za-z_]|::|->|\s*=[^=])"
+        rf"(?:\b(?:{_NAMED})\s+|[.$@&*/\\]|->|::){name}\b|\b{name}(?:[(\[/]|\.[A-Za-z_]|::|->|\s*=[^=])"
+        rf"|(?i:{_NAME_SETTING})[\"']?\s*[=:]\s*[\"']?{name}\b"
     )
     return any(value in text and used.search(text) for text in texts)
 

@@ -136,6 +136,63 @@ def test_a_value_of_a_names_shape_is_found_where_it_stands_alone() -> None:
         assert re.fullmatch(rf"using <PASSWORD_[0-9a-f]{{8}}> now, not x{value}y", content)
 
 
+@pytest.mark.parametrize("value", ["summerinparis", "OSIXDRl5", "kLeMh(Aqyw)*xqkm", "YlTiOv@JMk/yYDHT"])
+def test_a_password_that_reads_as_a_word_or_as_code_is_carried(value: str) -> None:
+    env = ToolCall("c1", "Bash", '{"command": "cat .env"}')
+    told = f"401 with {value} again, also `{value}` and 'app:{value}@db'"
+    messages = (
+        Message("assistant", "", (env,)),
+        Message("tool", f"DEBUG=1\nDB_PASSWORD='{value}'\n", tool_call_id="c1"),
+        Message("user", told),
+    )
+    content = REDACTOR.redact_trace(trace_of(*messages))[0].contexts[0].messages[2].content
+    assert value not in content
+    assert len(PLACEHOLDER.findall(content)) == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["cd /srv/{}/app", "DB_USER={}", "dbname: {}", "from {} import views", "{}.settings", '"database": "{}"'],
+)
+def test_a_password_that_is_the_name_of_something_else_stays_there(other: str) -> None:
+    value = "parceldesk"
+    text = f"{other.format(value)}\nthe {value} is up"
+    told = Message("user", f"export DB_PASSWORD={value}"), Message("assistant", "so"), Message("user", text)
+    assert REDACTOR.redact_trace(trace_of(*told))[0].contexts[0].messages[2].content == text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "./check.sh R42Bs\\(Emdq\\)\\*s\\'C\\$T4",
+        './check.sh "R42Bs(Emdq)*s\'C\\$T4"',
+        "./check.sh 'R42Bs(Emdq)*s'\"'\"'C$T4'",
+        "row = {'first': \"R42Bs(Emdq)*s'C$T4\"}",
+    ],
+)
+def test_a_value_is_found_as_a_shell_and_python_spell_it(said: str) -> None:
+    value = "R42Bs(Emdq)*s'C$T4"
+    call = ToolCall("c2", "Bash", json.dumps({"command": said}))
+    told = Message("user", f'DB_PASSWORD="{value}"'), Message("assistant", "so", (call,))
+    message = REDACTOR.redact_trace(trace_of(*told))[0].contexts[0].messages[1]
+    assert "Emdq" not in message.tool_calls[0].arguments
+    again = REDACTOR.redact_trace(trace_of(told[0], Message("assistant", said)))[0].contexts[0].messages[1]
+    assert "Emdq" not in again.content
+
+
+@pytest.mark.parametrize(
+    "value", ["KkgnA0JR", "knFNn&P2p", "VlKWM?Se31<hgUs", "e9HXgfKTPQok7A", "Sunrise2041"]
+)
+def test_a_short_value_is_found_across_numbered_lines(value: str) -> None:
+    half = len(value) // 2
+    shown = f"     1→[app]\n     2→first = {value[:half]}\n     3→{value[half:]}\n     4→port = 8080\n"
+    told = Message("user", f"DB_PASSWORD='{value}'"), Message("assistant", "so"), Message("user", shown)
+    content = REDACTOR.redact_trace(trace_of(*told))[0].contexts[0].messages[2].content
+    assert value[:half] not in content
+    assert value[half:] not in content
+    assert content.endswith("\n     4→port = 8080\n")
+
+
 def test_names_and_mails_are_not_carried() -> None:
     trace = trace_of(
         Message("user", "mail kim.larsen@northwind.io"),
