@@ -186,6 +186,29 @@ def test_a_compaction_without_a_snapshot_keeps_the_prompt_and_one_with_takes_the
     assert report.flags == {}
 
 
+def test_a_clear_without_a_snapshot_keeps_the_prompt_and_one_with_takes_the_last(tmp_path: Path) -> None:
+    traces, report = ingest(
+        tmp_path,
+        *session(),
+        user("5", None, "anew", **NEW),
+        says("6", "5", "m3", "one", **NEW),
+        snapshot("p3", None, ["Another."]),
+        snapshot("p4", "p3", ["Another."], [BASH, FIND]),
+        user("7", "p4", "and anew", **NEW),
+        says("8", "7", "m4", "two", **NEW),
+    )
+    contexts = traces[0].contexts
+    assert [c.start for c in contexts] == ["start", "clear", "clear"]
+    assert [texts(c.messages) for c in contexts[1:]] == [
+        [f"system:{JOINED}", "user:anew", "assistant:one"],
+        ["system:Another.", "user:and anew", "assistant:two"],
+    ]
+    assert [len(c.tools) for c in contexts] == [1, 1, 2]
+    fidelity = [(s.fidelity.system, s.fidelity.tools, s.fidelity.context) for s in traces[0].states()]
+    assert fidelity == [("recorded", "recorded", "complete")] * 4
+    assert report.flags == {}
+
+
 def test_a_prompt_that_changes_in_mid_session_begins_a_context(tmp_path: Path) -> None:
     traces, report = ingest(
         tmp_path,
