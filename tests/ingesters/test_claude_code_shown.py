@@ -90,6 +90,20 @@ SHOWN: list[tuple[dict[str, Any], list[str]]] = [
     ({"type": "silent_turn_reminder", "text": "say something"}, ["say something"]),
     ({"type": "goal_status", "condition": "tests pass"}, ["tests pass"]),
     ({"type": "read_truncation_notice", "banner": "lines 1-9 of 20"}, ["only a part", "lines 1-9 of 20"]),
+    (
+        {"type": "environment", "snapshot": {"platform": "linux", "isGitRepo": True, "shell": ""}},
+        ["The environment:\n- platform: linux\n- isGitRepo: True\n</system-reminder>"],
+    ),
+    (
+        {"type": "instructions", "files": [{"path": "/w/CLAUDE.md", "content": "Use tabs."}]},
+        ["project:\n\nContent of /w/CLAUDE.md:\nUse tabs."],
+    ),
+    (
+        {"type": "session_context", "context": {"currentBranch": "main", "userEmail": ""}},
+        ["About this session:\ncurrentBranch: main\n</system-reminder>"],
+    ),
+    ({"type": "model", "text": "claude-opus-4-7"}, ["The model:\nclaude-opus-4-7"]),
+    ({"type": "date", "date": "2026-10-01"}, ["Today is:\n2026-10-01"]),
 ]
 UNSHOWN: list[dict[str, Any]] = [
     {"type": "hook_system_message", "content": "for the user alone"},
@@ -110,6 +124,7 @@ UNSHOWN: list[dict[str, Any]] = [
     {"type": "hook_non_blocking_error", "hookName": "Stop", "stderr": "boom"},
     {"type": "command_permissions", "allowedTools": ["Bash(ls)"]},
     {"type": "structured_output", "data": {"findings": []}},
+    {"type": "thinking_drop", "messageIds": ["m1"]},
 ]
 
 
