@@ -474,6 +474,15 @@ CLAW_USE = {"tool": "Read", "input": {"file_path": "a.py"}}
         (says(use("r", "1"), role="user"), "tool_use in a message that is not the agent's"),
         (says(use("", "1")), "tool call without a name"),
         (says(result("1", [use("r", "2")]), role="user"), "content block inside of a tool_result"),
+        (says(use("r", "1"), {"type": "hologram", "data": "x"}), "content part not understood: hologram"),
+        (
+            says(result("1", "x"), {"type": "hologram", "data": "x"}, role="user"),
+            "content part not understood: hologram",
+        ),
+        (
+            says(result("1", [{"type": "hologram", "data": "x"}]), role="user"),
+            "content part not understood: hologram",
+        ),
         (
             [ASK, {"role": "assistant", "content": "", "tool_uses": [{"tool": "Read", "input": "a.py"}]}],
             "tool input that is not an object",
@@ -485,6 +494,17 @@ CLAW_USE = {"tool": "Read", "input": {"file_path": "a.py"}}
         (
             [ASK, {"role": "assistant", "content": "", "tool_uses": [CLAW_USE | {"output": {"blob": "x"}}]}],
             "key of a tool's output not understood: blob",
+        ),
+        (
+            [
+                ASK,
+                {
+                    "role": "assistant",
+                    "content": "",
+                    "tool_uses": [CLAW_USE | {"output": {"content": [{"type": "hologram", "data": "x"}]}}],
+                },
+            ],
+            "content part not understood: hologram",
         ),
     ],
 )
