@@ -138,6 +138,17 @@ def test_what_a_crash_left_open_is_booked_at_what_the_account_says(ledger: Ledge
     assert ledger.spent("run").settled_nanousd == 70 + 25
 
 
+def test_what_was_written_off_is_booked_at_what_the_account_says(ledger: Ledger) -> None:
+    ledger.note_usage("a", 1_000)
+    granted(ledger, "lost", 500)
+    assert ledger.write_off_stale(0) == 1
+    assert (ledger.spent("run").settled_nanousd, ledger.spent("run").reserved_nanousd) == (500, 0)
+    assert len(ledger.calls_in_doubt("a", 0)) == 1
+    assert ledger.reconcile("a", 1_000 + 30, 0) == (1, 470)
+    assert ledger.spent("run").settled_nanousd == 30
+    assert ledger.calls_in_doubt("a", 0) == []
+
+
 def test_each_call_is_booked_at_all_that_any_of_them_may_have_cost(ledger: Ledger) -> None:
     """Nobody knows which of two runs was charged: neither cap may be told less."""
     ledger.note_usage("a", 0)
