@@ -128,6 +128,20 @@ def test_nohup_goes_on_without_its_terminal(ingested: Path) -> None:
         assert json.loads(out)["summary"]["left_over"] == 0
 
 
+@pytest.mark.slow
+def test_a_slow_teacher_is_waited_for_as_long_as_an_attempt_may_take(ingested: Path) -> None:
+    with running(StubSettings(api_key=KEY, latency_s=15)) as server:
+        process = _start("replay", _config(ingested), server)
+        wait_while_running(process, lambda: server.stats()["received"] >= 3)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=90)
+        assert (process.returncode, said) == (130, INTERRUPTED)
+        stats = server.stats()
+        assert 3 <= stats["paid"] == stats["received"] <= FLIGHT
+    with closing(sqlite3.connect(ingested / "w" / "ledger.sqlite")) as ledger:
+        assert ledger.execute("SELECT count(*) FROM answers").fetchone() == (stats["paid"],)
+
+
 def test_the_grace_is_the_users_to_set(ingested: Path) -> None:
     with running(StubSettings(api_key=KEY, latency_s=60)) as server:
         process = _start("replay", _config(ingested, "grace_s = 1.0\n"), server)

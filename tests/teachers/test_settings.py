@@ -18,6 +18,7 @@ from tracemill.teachers.core.teacher_settings import (
     CompatibleSettings,
     GateSettings,
     OpenRouterSettings,
+    ReplaySettings,
     SimulatedSettings,
 )
 from tracemill.teachers.gate.gate_decisions import STUDENT_FAMILY, make_gate_decisions
@@ -128,3 +129,9 @@ def test_the_gate_asks_every_step_and_says_why_it_does_not() -> None:
 def test_settings_that_contradict_themselves_are_refused(given: dict[str, Any], match: str) -> None:
     with pytest.raises(ValidationError, match=match):
         OpenRouterSettings.model_validate(given)
+
+
+def test_calls_in_flight_may_take_as_long_to_come_home_as_an_attempt_unless_it_is_set() -> None:
+    assert ReplaySettings().come_home_s == 180
+    assert ReplaySettings(attempt_timeout_s=240).come_home_s == 240
+    assert ReplaySettings(attempt_timeout_s=240, grace_s=1.5).come_home_s == 1.5
