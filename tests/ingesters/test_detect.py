@@ -147,6 +147,33 @@ def test_hidden_folders_of_agents_are_read_and_other_hidden_ones_are_not(tmp_pat
     assert len(discover([tmp_path / "home" / ".claude"])) == 3
 
 
+HIDDEN = [
+    ".claude/projects",
+    ".cline/data/sessions",
+    ".cline/data/tasks",
+    ".codex/archived_sessions",
+    ".codex/sessions",
+    ".config/Code/User/globalStorage",
+    ".config/Cursor/User/globalStorage",
+    ".config/Cursor/User/workspaceStorage",
+    ".config/claude/projects",
+    ".gemini/tmp",
+    ".openhands/conversations",
+    ".openhands/sessions",
+    ".pi/agent/sessions",
+    ".vscode-server/data/User/globalStorage",
+]
+
+
+def test_the_hidden_folders_of_every_agent_are_read(tmp_path: Path) -> None:
+    for name in HIDDEN:
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        (folder / "s.jsonl").write_text(json.dumps(CLAUDE) + "\n" + json.dumps(REPLY) + "\n")
+    found = discover([tmp_path])
+    assert [str(source.path.parent.relative_to(tmp_path)) for source in found] == HIDDEN
+
+
 def test_archives_and_workspaces_among_sessions_are_told_apart(tmp_path: Path) -> None:
     _tree(tmp_path)
     with zipfile.ZipFile(tmp_path / "z" / "export.zip", "w") as archive:  # stored, so its lines can be seen
