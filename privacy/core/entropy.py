@@ -21,10 +21,10 @@ _ABOUT = re.compile(
     r"(?i)passw|secret|passphrase|token|credential|12345|abcdef|qwerty|default|invalid|required|optional|"
     r"hidden|masked|string|true|false|(?:env|environ|getenv|config|settings)(?![a-z])|(?<![a-z])test"
 )
-# Code, templates, paths, addresses.
+# Code, templates, paths, addresses, times.
 _CODE = re.compile(
     r"^(?:\$[A-Za-z_{(]|%[(\w]|[{(<\[/\\]|@\w+[/(]|\.|~/|&\w+;|&[a-z_]\w*$|\*+\w+$)|[{}()<>]|\[\^|\.\*|\.\+|\\[wdsSDWb]|::|"
-    r"^https?:|sha\d{1,3}[:-]|^[A-Za-z]:[\\/]|->|=>|\|\||"
+    r"^\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?$|^https?:|sha\d{1,3}[:-]|^[A-Za-z]:[\\/]|->|=>|\|\||"
     r"^(?:self|this|process|os|req|request|ctx|args|opts|options|props|params|data|user|app)\."
 )
 _INNER_DIGITS = re.compile(r"(?<=[A-Za-z])\d+(?=[A-Za-z])")

@@ -8,6 +8,8 @@ MIN_SECRET = 8  # characters of a value that is searched for exactly
 _WORDS = COMMON_WORDS | SETTING_WORDS | WEAK_PASSWORDS
 _PLAIN = re.compile(
     r"[-+\d.,:_/%]+(?:[a-zA-Z]{1,3})?"  # numbers, versions, dates, sizes, times
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
+    r"|\d[\d.,]* (?:bytes?|[kKMGT]i?B|(?:second|minute|hour|day|week|month|year)s?(?: ago)?)"
     r"|(?:[A-Za-z]:[\\/]|~?/|\.{1,2}/|\\\\)[\w.@ \\/-]*"  # paths
     r"|[\w.-]+/(?:[\w.-]+/)*[\w-]+\.[a-z]{1,5}"
     r"|\$\{?\w+\}?(?:/[\w./-]*)?"  # other variables

@@ -462,6 +462,18 @@ def test_what_stands_beside_a_secret_stays(line: str, output: str, left: str) ->
         assert left.replace("{{", "{").replace("}}", "}") in content
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("gh secret list", "NPM_TOKEN\t2026-10-02T10:11:12Z\nSTRIPE_SECRET_KEY\t2026-09-14T07:00:31Z"),
+        ("kubectl describe secret app", "Data\n====\npassword:   16 bytes\napi-token:  1024 bytes"),
+    ],
+)
+def test_times_and_sizes_under_the_name_of_a_secret_stay(line: str, told: str) -> None:
+    for harness in HARNESS_NAMES:
+        assert told in _result(harness, line, told)
+
+
 def test_every_line_of_a_secret_is_taken() -> None:
     lines = random_secrets(random.Random())
     content = _result("claude_code", "gpg -d notes.gpg", "\n\n".join(lines.values()))
