@@ -371,7 +371,7 @@ _SELECTING = frozenset(
 _KEYWORDS = (
     r"secret|token|pass|key|(?:_|\b)(?:pw|sk|pin|hook)\b|cookie|session|bearer|hmac|seed|parole|geheim|contrase|segredo|clave|mdp\b|cred|auth|rand|pwd|_pat\b|dsn|jwt|netrc|pgpass|id_(?:rsa|dsa|ecdsa|ed25519)|\.env|environ|htpasswd"
     r"|shadow|my\.cnf|\.pem\b|kube/config|npmrc|pypirc|docker/config|dockercfg|terraformrc|tfvars|tfstate|\.boto|s3cfg|rclone"
-    r"|databrickscfg|\.envrc|hosts\.yml|erlang\.cookie|vault|salt|pepper|mnemonic|webhook|senha|kennwort|op://"
+    r"|databrickscfg|\.envrc|hosts\.yml|erlang\.cookie|vault|salt|pepper|mnemonic|psk|(?:msmtp|fetchmail|mbsync|ldap)rc|nmconnection|wpa_supplicant|webhook|senha|kennwort|op://"
 )
 # Shell commands that print the environment.
 _SHELLS_OWN = (

@@ -34,7 +34,7 @@ _FIELD_NAMES = re.compile(
     r"|\.codex/auth\.json|auth\.json|\.claude/\.credentials\.json|\.gemini/oauth_creds\.json|\.snowsql/config"
     r"|client_secrets?[\w.-]*\.json|service[-_]account[\w.-]*\.json|credentials\.(?:json|ya?ml|ini|toml)"
     r"|secrets?\.(?:json|ya?ml|ini|toml|env|properties|auto\.tfvars)|terraform\.tfvars|[\w-]+\.auto\.tfvars"
-    r"|terraform\.tfstate|etc/shadow|proc/(?:\d+|self|\$\w+)/environ|\.streamlit/secrets\.toml|local\.settings\.json"
+    r"|terraform\.tfstate|etc/(?:g?shadow|master\.passwd|security/opasswd|ipsec\.secrets|ldap\.secret|msmtprc)|(?:chap|pap)-secrets|sasl_passwd|passwd\.client|smbpasswd|\.(?:msmtprc|fetchmailrc|mbsyncrc|authinfo|ldaprc)|[\w-]+\.nmconnection|wpa_supplicant[\w-]*\.conf|rndc\.key|proc/(?:\d+|self|\$\w+)/environ|\.streamlit/secrets\.toml|local\.settings\.json"
     r"|\.config/op/config|\.composer/auth\.json|\.gem/credentials|\.m2/settings\.xml|\.smbcredentials|\.cifs\w*)$"
 )
 _SAMPLE = re.compile(

@@ -451,6 +451,8 @@ def test_an_error_is_no_secret() -> None:
         ("vault kv get secret/x", "=== Data ===\nKey         Value\n---         -----\npassword    {}", "=== Data ===\nKey         Value\n---         -----\npassword    *"),
         ("git credential fill", "protocol=https\nhost=github.com\nusername=bob\npassword={}", "protocol=https\nhost=github.com\nusername=bob\npassword=*"),
         ("aws secretsmanager get-secret-value --secret-id x", '{{"Name": "x", "SecretString": "{}"}}', '{{"Name": "x", "SecretString": "*"}}'),
+        ("cat /etc/ppp/chap-secrets", "# client  server  secret  IP\nbranch  any  {}  any", "# client  server  secret  IP\nbranch  any  *  any"),
+        ("sudo cat /etc/ipsec.secrets", '# keys\n10.0.0.1 : PSK "{}"', '# keys\n10.0.0.1 : PSK "*"'),
         ("cat ~/.netrc", "machine api.host.dev login bob password {}", "machine api.host.dev login bob password *"),
     ],
 )  # fmt: skip
