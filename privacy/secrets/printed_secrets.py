@@ -16,12 +16,14 @@ from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
 from tracemill.privacy.secrets.queries import CLIENTS, judge_query
 from tracemill.privacy.secrets.secret_commands import (
     PROGRAMS,
+    asks_for_secret,
     is_name_of_secret,
     is_neutral_variable,
     prints_environment,
     prints_fields,
     prints_secret,
     prints_variable,
+    selects_secret,
 )
 from tracemill.privacy.secrets.secret_files import FileKind, find_secret_file_kind
 
@@ -86,8 +88,22 @@ _RUNNERS = _set(
     dotenv vagrant gcloud railway teller nsenter chroot watch lxc su direnv sops with-contenv nix-shell busybox winpty
     mise unbuffer script dbus-run-session runuser gosu aws-okta saml2aws minikube multipass limactl colima incus wsl"""
 )
+_FILE_TOOLS = _set(
+    """cp ln ls find fd ag ack locate tree vim vi nvim nano emacs code git curl wget diff wc stat file du which man
+    apropos tldr pytest tox rsync scp make just task npm yarn pnpm"""
+)
+"""Programs whose operands are files, words to search for, or targets."""
+_QUIET = _set("git pip pip3 apt apt-get npm yarn pnpm dnf yum brew conda composer bundle poetry")
+_QUIET_WORK = _set(
+    """pull fetch clone checkout switch merge rebase reset init stash submodule gc clean restore add install ci i
+    update upgrade remove"""
+)
+_QUIET_OPTION = re.compile(r"-q{1,3}|-[a-z]*q|--quiet|--silent")
+"""With it this work of these programs prints nothing, unless it fails."""
 _SHELLS = _set("fish bash sh zsh dash ash ksh powershell pwsh")
-_INTERPRETERS = re.compile(r"(?:python[\d.]*|node|bun|deno|ruby|perl|php)$")
+_INTERPRETERS = re.compile(
+    r"(?:i?python[\d.]*|pypy3?|node|bun|deno|tsx|ruby|perl|php|elixir|lua|julia|erl|Rscript)$"
+)
 _AWAY = re.compile(r"1?(?:>|>>|>\|)$|&>>?$")
 _SHOWN = re.compile(r"/dev/(?:stdout|stderr|tty|fd/[12])$|&?[12]$")
 _VARIABLE = re.compile(
@@ -103,6 +119,9 @@ _RANDOM = re.compile(r"/dev/u?random$")
 _COUNTS = re.compile(
     r"length|keys|\bhas\(|\btype\b|[=!]=|\btest\(|\bNR\b|\bNF\b(?!\W*})|\blen\(|\.size|\.length|bool\(|hash"
 )
+_AFTER_NAME = re.compile(
+    r"s(?P<sign>[/|#,~])[^\w]*(?:export )?(?P<name>[A-Za-z_]\w*)[\"']?(?:\\?[\s*?]|\\s|\[[^\]]*\])*[=:](?:(?!(?P=sign)).)*(?P=sign)(?:\\\d)?(?P=sign)"
+)
 _SELECT = re.compile(r"select\([^()]*\)")
 _FIELD = re.compile(r"\.\[?[\"']?([A-Za-z_][\w-]*)")
 _OTHER_FIELD = re.compile(
@@ -112,16 +131,17 @@ _NO_NAME = re.compile(r"[^\w-]")
 _CODE_PRINTS = re.compile(r"print|console\.\w+|puts|\bp\b|echo|say\b|write\(")
 _CODE_MAKES = re.compile(
     r"secrets\.(?:token_\w+|choice)|token_(?:hex|urlsafe)|randomBytes|SecureRandom|random_bytes|Fernet\.generate_key"
-    r"|get_random_secret_key|keyring\.get_password|generate_password|generatePassword|get_secret_value|SecretString|getpass\("
+    r"|get_random_secret_key|keyring\.get_password|generate_password|generatePassword|get_secret_value|SecretString|getpass\(|get_cookie\("
 )
 _CODE_READS = re.compile(
-    r"(?:environ(?:\.get\(|\[)|getenv\(|process\.env(?:\.|\[)|ENV(?:\.fetch\(|\[)|\$_?ENV[\[{]|Deno\.env\.get\()\s*[\"']?(?P<name>\w+)"
+    r"(?:environ(?:\.get\(|\[)|getenv\(|process\.env(?:\.|\[)|ENV(?:\.fetch\(|\[)|get_env!?\((?:\w+, ?)?|\$_?ENV[\[{]|Deno\.env\.get\()\s*[\"']?(?P<name>\w+)"
 )
 _CODE_SETTING = re.compile(
-    r"(?:settings|config|conf|cfg|credentials|secrets)(?:\.|\[:?[\"']?|\(\\*[\"']|\.(?:dig|get|fetch)\(:?[\"']?)(?P<name>\w+(?:\.\w+)*)"
+    r"(?:settings|configuration|config|conf|cfg|credentials|secrets)(?P<names>(?:\.\w+[!?]?|\[:?\\*[\"']?\w+\\*[\"']?\]|\([^()]{0,120}\))+)"
 )
+_METHODS = _set("get fetch dig strip to_s value decode inspect get_secret_value")
 _CODE_FIELD = re.compile(
-    r"(?:json\.loads?|JSON\.parse|require|safe_load|tomllib\.loads?|read_json)\(.*(?:\[[\"'](?P<key>\w+)[\"']\]|\.(?P<field>\w+))\W*$",
+    r"(?:json\.loads?|JSON\.parse|require|safe_load|tomllib\.loads?|read_json|parse_ini_file|yaml_parse_file|toml\.load|include|require_once|include_once)\b.{0,2000}(?:\[[\"'](?P<key>\w+)[\"']\]|\.(?P<field>\w+))\W*$",
     re.DOTALL,
 )
 _CODE_FILE = re.compile(
@@ -257,14 +277,15 @@ class _Line:
         words = unwrap_operation_command(argv)
         if words and _INTERPRETERS.match(_name(words[0])):
             return _code_flow(text)
+        if _is_console(words):
+            return _flow_of_expression(text)
         client = next((_name(word) for word in words if _name(word) in CLIENTS), None)
         return max(printed, _flow_of_query(client, [text])) if client else printed
 
     def _words(self, argv: tuple[str, ...], flow: Flow, piped: bool) -> Flow:
-        if argv[0] == "xargs":
-            inner = unwrap_operation_command(argv)
-            return flow if not inner or _name(inner[0]) in ("xargs", "echo", "printf") else Flow.OTHER
-        words = unwrap_operation_command(argv)
+        words = _unwrapped(argv)
+        if "xargs" in argv[: len(argv) - len(words)]:
+            return flow if not words or _name(words[0]) in ("xargs", "echo", "printf") else Flow.OTHER
         if not words:
             return Flow.SETTINGS if "env" in map(_name, argv) else Flow.NOTHING
         program = _name(words[0])
@@ -272,10 +293,16 @@ class _Line:
             return self._said(_past_options(words[1:]))
         if (own := self._own(program, words, flow, piped)) is not None:
             return own
+        if _is_quiet(program, words):
+            return Flow.NOTHING
         if prints_secret(words):
             return Flow.SECRET
         if _INTERPRETERS.match(program) and prints_secret(words[1:]):
             return Flow.SECRET
+        if program not in _READS_INPUT and (selected := selects_secret(words)) is not None:
+            return Flow.SECRET if selected else Flow.FIELDS
+        if _is_console(words) and self._piped:
+            return _flow_of_expression(" ".join(self._piped))
         if prints_fields(words) or prints_variable(words):
             return Flow.FIELDS
         if prints_environment(words):
@@ -284,7 +311,12 @@ class _Line:
             return _queried_database(program, words, self._piped[1:])
         if (inner := self._wrapped(program, words)) is not None:
             return inner
-        return self._passed(program, words, flow, piped)
+        if program in _PASSING | _QUERIES and not _INTERPRETERS.match(program):
+            return self._passed(program, words, flow, piped)
+        asked = asks_for_secret(words[1:] if _INTERPRETERS.match(program) else words)
+        if asked is None or program in _FILE_TOOLS or program in ("docker", "podman", "nerdctl"):
+            return self._passed(program, words, flow, piped)
+        return Flow.SECRET if asked else Flow.FIELDS
 
     def _own(self, program: str, words: tuple[str, ...], flow: Flow, piped: bool) -> Flow | None:
         """Return what shell builtins, environment readers and interpreters print; None for others."""
@@ -338,7 +370,8 @@ class _Line:
                 return self._inner(line)
             if _name(word) in _KNOWN and (at > 1 or program in ("ssh", "watch", "busybox", "dotenv")):
                 return self._words(words[at:], Flow.NOTHING, piped=False)
-        return None
+        inner = words[words.index("--") + 1 :] if "--" in words else ()
+        return self._words(inner, Flow.NOTHING, piped=False) if inner else None
 
     def _passed(self, program: str, words: tuple[str, ...], flow: Flow, piped: bool) -> Flow:
         """Return what a command prints of the files that it names and of its piped input."""
@@ -357,6 +390,8 @@ class _Line:
         if program == "dd":
             read = self._read([word[3:] for word in words if word.startswith("if=")])
         given = max(read, flow)
+        if program == "sed" and "-n" in " ".join(words[1:3]) and _picks_secret(query):
+            return Flow.SECRET
         if _COUNTS.search(_SELECT.sub("", query)) or (program in _GREPS and _tells_only(words)):
             return Flow.OTHER
         if program in _QUERIES:
@@ -365,6 +400,7 @@ class _Line:
             return _searched(query, given)
         if program in _PICKING and given in (Flow.SETTINGS, Flow.MIXED, Flow.FIELDS):
             named = is_name_of_secret(_NO_NAME.sub("", query)) and "$2" in query
+            named = named or _picks_secret(query)
             return Flow.FIELDS if given < Flow.FIELDS and not named else Flow.SECRET
         return given if given > Flow.WORDS else Flow.OTHER
 
@@ -435,6 +471,42 @@ _KNOWN = (
 )
 
 
+_READS_INPUT = _PASSING - {"xmllint"} | _QUERIES | CLIENTS.keys() | _FILE_TOOLS
+
+
+def _is_quiet(program: str, words: tuple[str, ...]) -> bool:
+    """Tell whether a command is told to print nothing."""
+    if program == "sed":
+        return any(re.fullmatch(r"-[a-zA-Z]*i.*|--in-place.*", word) for word in words)
+    works = program in _QUIET and not _QUIET_WORK.isdisjoint(_operands(words)[:2])
+    return works and any(map(_QUIET_OPTION.fullmatch, words))
+
+
+def _unwrapped(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command inside its wrappers; `sudo -u USER` is one."""
+    if argv[0] in ("sudo", "doas"):
+        at = 1
+        while at < len(argv) and argv[at].startswith("-"):
+            at += 1 + bool(re.fullmatch(r"-[a-zA-Z]*[ughpCrtT]|--(?:user|group|host|prompt)", argv[at]))
+        return unwrap_operation_command(("sudo", *argv[at:]))
+    return unwrap_operation_command(argv)
+
+
+def _is_console(words: tuple[str, ...]) -> bool:
+    """Tell whether a command evaluates the expressions on its input."""
+    return _name(words[0]) in ("terraform", "tofu", "terragrunt") and "console" in words if words else False
+
+
+def _flow_of_expression(text: str) -> Flow:
+    return Flow.SECRET if any(map(is_name_of_secret, re.findall(r"\w+", text))) else Flow.OTHER
+
+
+def _picks_secret(query: str) -> bool:
+    """Tell whether `sed` prints what follows the name of a secret: `s/^API_KEY=//p`."""
+    found = _AFTER_NAME.search(query)
+    return found is not None and is_name_of_secret(found["name"])
+
+
 def _queried_database(program: str, words: tuple[str, ...], piped: tuple[str, ...]) -> Flow:
     """Return what a database client prints for the queries on its command line or input."""
     options = CLIENTS[program]
@@ -498,7 +570,9 @@ def _code_flow(code: str, given: Flow = Flow.NOTHING) -> Flow:
     if not _CODE_PRINTS.search(code) or _CODE_HARMLESS.search(code):
         return Flow.OTHER
     names = [found["name"] for found in _CODE_READS.finditer(code)]
-    names += [found["name"].rpartition(".")[2] for found in _CODE_SETTING.finditer(code)]
+    for found in _CODE_SETTING.finditer(code):
+        chain = [name for name in re.findall(r"\w+", found["names"]) if name not in _METHODS]
+        names += chain if "(" in found["names"] else chain[-1:]
     names += [found["key"] or found["field"] for found in _CODE_FIELD.finditer(code)]
     files = [found["path"] for found in _CODE_FILE.finditer(code)]
     secret = _CODE_MAKES.search(code) or any(map(is_name_of_secret, names))
@@ -513,6 +587,8 @@ def _code_flow(code: str, given: Flow = Flow.NOTHING) -> Flow:
 def _inline_code(program: str, words: tuple[str, ...]) -> str | None:
     if program == "rails" and words[1:2] in (("runner",), ("r",)):
         return " ".join(words[2:3])
+    if program == "rabbitmqctl" and words[1:2] == ("eval",):
+        return f"print({' '.join(words[2:3])})"
     if not _INTERPRETERS.match(program):
         return None
     if given := next((word for word in words if word.startswith("--execute=")), None):

@@ -8,7 +8,7 @@ in a word stands for anything.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
@@ -57,13 +57,16 @@ buildkite-agent secret get
 systemd-creds cat|decrypt
 systemd-ask-password
 tpm2_unseal
+keyctl print|pipe|read
+git secret cat
+git-secret cat
 oathtool
 ykman oath accounts code
 """
 # Vaults and secret stores of clouds.
 _STORES = """
 vault|bao kv get ~-metadata
-vault|bao read
+vault|bao !policy|audit|plugin read
 vault|bao print token
 vault|bao unwrap
 vault|bao token create|lookup|renew
@@ -225,8 +228,10 @@ step oauth
 jwt encode
 git credential fill|get
 git config ?
+git config get ?
 git config *extraheader
 git credential-osxkeychain|credential-manager|credential-store|credential-cache|credential-libsecret get
+docker-credential-pass|docker-credential-secretservice|docker-credential-osxkeychain|docker-credential-wincred|docker-credential-desktop|docker-credential-ecr-login|docker-credential-gcloud get
 git-credential-osxkeychain|git-credential-manager|git-credential-store get
 wp config get ?
 symfony secrets:reveal
@@ -254,7 +259,12 @@ gpg|gpg2 +--export-secret-keys|--export-secret-key|--export-secret-subkeys|--gen
 age|rage +-d|--decrypt ~-o|--output
 age-keygen|rage-keygen ~-o|-y
 blackbox_cat
-ejson decrypt
+ejson|eyaml decrypt
+ccat
+ccrypt|ccdecrypt +-c|--cat
+scrypt dec
+keybase decrypt ~-o|--outfile
+keybase pgp decrypt ~-o|--outfile
 openssl rand ~-out
 openssl genrsa|genpkey ~-out
 openssl enc|aes-256-cbc|pkeyutl|rsautl|cms|smime +-d|-decrypt ~-out
@@ -271,7 +281,8 @@ genpass
 passgen
 mkpasswd
 authelia crypto rand
-wg genkey|genpsk
+wg|awg genkey|genpsk
+wg|awg show private-key|preshared-keys
 rails|rake|bin/rails secret
 rails credentials:show|secrets:show|encrypted:show
 artisan|php key:generate +--show
@@ -304,7 +315,7 @@ pulumi stack output +--show-secrets
 firebase functions:config:get
 rclone config show|dump
 mc alias list
-wg showconf
+wg|awg showconf
 s3cmd +--dump-config
 """
 # Environments and settings of services: names with values that can be secrets.
@@ -386,15 +397,46 @@ _ORDINARY_PART = re.compile(
     r"(?i)(?:^|[^a-z])(?:user(?:_?name)?|e?mail|url|uri|name|id|arn|version|title|host(?:_?name)?|port|expir\w*|expires_?on"
     r"|created\w*|updated\w*|type|tags?|login|status|location|region|website|description|metadata|keys|length|count|wide)$"
 )
+_PLAIN_FACT = re.compile(
+    r"(?i)(?:name|[ug]?id|uuid|arn|namespace|image|phase|ip|kind|version|status|state|replicas|address|port|host|gateway|driver|platform|running|created\w*|updated\w*|\w+time(?:stamp)?)$"
+)
 
 
 _NO_SECRET = re.compile(
-    r"(?i)COUNT|LENGTH|LEN$|SIZE|^(?:NUM|MAX|MIN|TOTAL|N)_|KEYWORD|TOKENI[SZ]|TOKENS$|^KEYS$|EXPIR|PUBLIC|ALGO|"
+    r"(?i)COUNT|LENGTH|LEN$|SIZE|^(?:NUM|MAX|MIN|TOTAL|N)_|KEYWORD|TOKENI[SZ]|TOKENS$|^KEYS$|EXPIR|PUBLIC|ALGO|(?:NEXT|PAGE|CONTINUATION|SYNC|RESUME|REQUEST)_?TOKEN|"
     r"(?:CACHE|PRIMARY|FOREIGN|SORT|PARTITION|S3|OBJECT|CONFIG|DICT|MAP)_?KEY|(?:^|_)(?:HAS|IS|USE|ENABLE\w*)_|_(?:LABEL|FIELD|HEADER|VERSION|STATUS|ENV|SET)$"
 )
 
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
+# Command lines of any program that ask for a secret, or make one: operands, separated by blanks.
+_ASK = r"(?:get|show|view|print|reveal|read|cat|fetch|decrypt|display|retrieve|access|lookup)"
+_MAKE = r"(?:create|add|new|generate|gen|issue|mint|rotate|regenerate|reset|refresh|renew)"
+_STORE = r"(?:[a-z]+-)?(?:secrets?|credentials?|creds|keyring|keychain)"
+_ISSUED = r"(?:[a-z]+-){0,3}(?:tokens?|(?:api|auth|join|access|secret|private)-?keys?|passwords?|passphrase|auth-string|cookie)"
+_ASKS = re.compile(
+    rf"(?:^|[ :])(?:{_STORE}[ :-]{_ASK}|{_ISSUED}[ :-]{_ASK}|{_ASK}[-:](?:{_ISSUED}|(?:[a-z]+-){{0,2}}secret(?:-value)?))(?![\w.:/-])"
+)
+_MAKES = re.compile(rf"(?:^|[ :])(?:{_ISSUED}[ :-]{_MAKE}|{_MAKE}[-:]{_ISSUED})(?![\w.:/-])")
+_ASKS_SETTING = re.compile(
+    r"(?:^|[ :])(?:config|configuration|settings?|env|prefs)(?:[ :][a-z-]+)?[ :](?:get|get-value|show|read) (?P<name>\S+)$"
+)
+_SCRIPT = re.compile(r"\.(?:sh|py|rb|js|ts|mjs|pl|php)$")
+# Options whose value selects what of a document is printed.
+_TEMPLATES = re.compile(r"(?:jsonpath(?:-as-json|-file)?|go-template|template|custom-columns)=")
+_IS_ONE_OF = re.compile(
+    r"\[\?[^\[\]]*?==? ?\\*[\"'`]([\w.-]+)\\*[\"'`][^\[\]]*\]|select\([^()]*== ?\\*\"([\w.-]+)[^()]*\)"
+)
+_TELLS_ONLY = re.compile(r"\b(?:count|length|boolean|contains|starts_?-?with|type|keys|has)\(|[!=]= ?null")
+_CLOUD_KEY = re.compile(r"(?i)^(?:primary|secondary)_?(?:master_?)?key$")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CONTENT = frozenset(("value", "data", "content", "text", "plaintext", "result"))
+_SECRET_FIELD = re.compile(
+    r"(?i)(?:secrets?|token|(?:^|_)pw|passw(?:or)?ds?|passphrase|passcode|pwd|psk|cookie|credentials?|dsn|otp|jwt|mnemonic"
+    r"|(?:secret|token|password|auth|connection)_?(?:string|value|data|text|binary)"
+    r"|(?:api|secret|private|access|master|account|shared|admin|auth|signing|encryption|service|license"
+    r"|write|read|application|deploy|storage|role|preshared|app)_?key)$"
+)
 
 
 class _Command(NamedTuple):
@@ -471,6 +513,99 @@ def is_name_of_secret(name: str) -> bool:
 def prints_secret(argv: tuple[str, ...]) -> bool:
     """Tell whether a command prints a secret and nothing else, by the table."""
     return _is_among(argv, _PRINTING)
+
+
+@lru_cache(maxsize=1024)
+def asks_for_secret(argv: tuple[str, ...]) -> bool | None:
+    """Tell by its own words whether a command of any program prints a secret.
+
+    True: it asks for one, or makes one (`config get secret-key`, `tokens add`). False: it is a script that is
+    named so, and may print more. None: neither.
+    """
+    if not argv or {"--help", "--version", "-h", "help"} & set(argv) or _selects_other(argv):
+        return None
+    operands = [word for word in argv[1:] if word[:1] not in "-'\"" and " " not in word][:6]
+    program = _SCRIPT.sub("", argv[0].rpartition("/")[2])
+    line = " ".join((program, *operands)).replace("_", "-")
+    setting = _ASKS_SETTING.search(line)
+    if setting and is_name_of_secret(_last_part(setting["name"])):
+        return True
+    if "test" in program or not (_ASKS.search(line) or _MAKES.search(line)):
+        return None
+    script = program.replace("_", "-")
+    return not (_ASKS.search(script) or _MAKES.search(script))
+
+
+@lru_cache(maxsize=1024)
+def selects_secret(argv: tuple[str, ...]) -> bool | None:
+    """Tell whether an option selects secrets of a document by the names of its fields.
+
+    True: every selected field is one. False: some are. None: none is, or nothing is selected.
+    """
+    judged = [_is_secret_field(name) for value in _selections(argv) for name in find_selected_fields(value)]
+    return all(judged) if any(judged) else None
+
+
+def find_selected_fields(expression: str) -> list[str]:
+    """Return the names of the fields that a jq, JSONPath, JMESPath, XPath or template expression selects."""
+    expression = _IS_ONE_OF.sub(lambda found: f".{found[1] or found[2]}", expression)
+    expression = re.sub(r"\[[^\[\]]*\]", lambda found: found[0] if "," in found[0] else "", expression)
+    fields: list[str] = []
+    for part in re.split(r"[,|\s{}]+", expression):
+        names = re.findall(r"[A-Za-z_][\w-]*", part)
+        while len(names) > 1 and names[-1] in _CONTENT:
+            names.pop()
+        fields += names[-1:]
+    return fields
+
+
+@lru_cache(maxsize=1024)
+def _is_secret_field(name: str) -> bool:
+    """Tell whether the name of a field ends in a word for a secret, whatever its case."""
+    if _CLOUD_KEY.search(name):
+        return True
+    name = _CAMEL.sub("_", name.replace("-", "_"))
+    return bool(_SECRET_FIELD.search(name)) and is_name_of_secret(name)
+
+
+def _selections(argv: tuple[str, ...]) -> Iterator[str]:
+    """Yield the values of options that select fields by an expression."""
+    program = argv[0].rpartition("/")[2]
+    for at, word in enumerate(argv):
+        option, sign, value = word.partition("=")
+        if word.startswith("-o") and _TEMPLATES.match(word[2:]):
+            option, value = "-o", word[2:]
+        elif not sign:
+            value = "".join(argv[at + 1 : at + 2])
+        value = value.strip("'\"")
+        if option == "-q" and program in ("gh", "glab"):
+            option = "--jq"
+        if option in ("-o", "--output"):
+            value = value[found.end() :] if (found := _TEMPLATES.match(value)) else ""
+        elif option in ("--template", "-f"):
+            value = value if "{{" in value else ""
+        elif option == "--query":
+            value = value if program in ("aws", "az", "oci", "aliyun", "tccli") else ""
+        elif option == "-v":
+            value = value if program in ("xmlstarlet", "xml") else ""
+        elif option not in (
+            "--jq",
+            "--xpath",
+            "--format",
+            "--fields",
+            "--field",
+            "-field",
+            "--property",
+            "--attributes",
+        ):
+            value = ""
+        value = value.removeprefix("label=")
+        if (
+            value
+            and not _TELLS_ONLY.search(value)
+            and not (option in ("--field", "-field", "--fields") and "=" in value)
+        ):
+            yield value
 
 
 @lru_cache(maxsize=1024)
@@ -560,4 +695,5 @@ def _selects_other(argv: tuple[str, ...]) -> bool:
             value = value.strip("'\"{}[] ").removeprefix("label=")
             if _ORDINARY_PART.search(value) and not _SECRET_PART.search(value):
                 return True
-    return False
+    fields = [name for value in _selections(argv) for name in find_selected_fields(value)]
+    return bool(fields) and all(map(_PLAIN_FACT.search, fields))

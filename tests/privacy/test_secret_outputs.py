@@ -206,6 +206,54 @@ curl -s -X POST https://auth/oauth/token -d x | python3 -c "import sys,json; pri
 curl -s http://169.254.169.254/latest/meta-data/iam/security-credentials/role | jq -r .Token
 curl -s -H "Metadata-Flavor: Google" http://metadata/token | jq -r '.access_token'
 mkpasswd -l 20
+scw config get secret-key
+occ config:system:get dbpassword
+cargo config get registry.token
+tctl tokens add --type=node --format=text
+confluent api-key create --resource lkc-1
+chezmoi secret keyring get --service=acme --user=me
+helm secrets view values.yaml
+gcloud redis instances get-auth-string cache --region=x
+linode-cli databases mysql-creds-view 1 --text --no-headers
+hcloud server reset-password web1
+php artisan config:show services.stripe.secret
+python manage.py show-token kim
+keyctl print 8120
+sudo keyctl pipe 8120
+wg show wg0 private-key
+awg show all preshared-keys
+git secret cat token.txt
+git -C app secret cat token.txt
+eyaml decrypt -f token.eyaml
+ccrypt -c token.cpt
+aws cognito-idp describe-user-pool-client --query UserPoolClient.ClientSecret --output text
+az iot hub show --query authentication.primaryKey -o tsv
+gcloud filestore instances describe x --format='value(authToken)'
+gh api -X POST repos/o/r/actions/runners/registration-token --jq .token
+gh api repos/o/r/actions/runners/remove-token -X POST -q .token
+kubectl get sa x -o jsonpath='{.status.token}'
+kubectl get pod x -o jsonpath='{.spec.containers[0].env[?(@.name=="DB_PASSWORD")].value}'
+docker inspect -f '{{.Config.Password}}' x
+podman secret inspect --showsecret --format '{{.SecretData}}' db
+xmllint --xpath 'string(//server/password)' ~/.m2/settings.xml
+xmllint --xpath '//server[id="x"]/password/text()' conf.xml
+xmlstarlet sel -t -v //db/@password conf.xml
+echo 'nonsensitive(var.db_password)' | terraform console
+tofu console <<< 'random_password.db.result'
+bin/rails runner 'puts Rails.application.credentials.dig(:aws, :secret)'
+rails runner 'puts Rails.application.credentials[:stripe][:secret_key]'
+php -r 'echo (include "config.php")["db"]["password"];'
+php -r 'echo parse_ini_file("app.ini")["password"];'
+elixir -e 'IO.puts System.get_env("SECRET_KEY_BASE")'
+rabbitmqctl eval 'erlang:get_cookie().'
+sed -n 's/^API_KEY=//p' .env
+sed -nE 's/^DB_PASSWORD=(.*)$/\1/p' app.conf
+sudo -u app cat /run/secrets/x
+git config get user.token
+kubectl exec x -- tctl tokens add --type=node
+git pull -q && pass show x
+apt-get install -qq pass; pass show x
+sed -i s/a/b/ f && pass show x
 """.strip("\n").split("\n")
 HARMLESS = r"""
 pass show x | wc -c
@@ -366,6 +414,47 @@ sha256sum /run/secrets/db
 head -c 1000000 /dev/urandom > blob.bin
 head -c 1000 /dev/urandom | wc -c
 for f in /run/secrets/*; do wc -c $f; done
+scw config get default-region
+tctl tokens ls
+chezmoi diff
+git secret list
+git secret reveal
+keyctl show @s
+wg show wg0 public-key
+eyaml encrypt -s x
+linode-cli databases list
+gcloud container clusters get-credentials shop
+gcloud config get auth/access_token_file
+aws iam get-account-password-policy
+aws cognito-idp describe-user-pool-client --query UserPoolClient.ClientName --output text
+aws kms describe-key --key-id x --query KeyMetadata.KeyState --output text
+aws secretsmanager describe-secret --secret-id x --query RotationEnabled
+aws s3api list-objects-v2 --query NextToken
+aws ec2 describe-key-pairs --query 'KeyPairs[].KeyName' --output text
+gh api repos/o/r/actions/secrets --jq '.secrets[].name'
+gh repo view token
+kubectl get pod x -o jsonpath='{.metadata.uid}'
+kubectl get pods -o custom-columns=NAME:.metadata.name,IP:.status.podIP
+kubectl get secret x -o jsonpath='{.metadata.name}'
+kubectl get secret api-token
+docker inspect -f '{{.NetworkSettings.IPAddress}}' x
+docker run --name token create
+xmllint --xpath 'string(//project/version)' pom.xml
+xmllint --xpath 'count(//password)' c.xml
+sed -n 's/^version = //p' Cargo.toml
+sed -i 's/API_KEY=.*/API_KEY=x/' .env
+terraform console <<< 'var.region'
+elixir -e 'IO.puts System.version'
+python -c "from app.config import settings; print(settings.debug)"
+python tests/test_token_add.py
+rabbitmqctl eval 'rabbit_misc:version().'
+X=$(git rev-parse HEAD) && echo "$X"
+npm run get-token
+cp token new
+find . -name get-token
+grep -rn tokens add
+vault policy read api-token
+kubectl exec x -- ls /run/secrets
 """.strip("\n").split("\n")
 ORDINARY_OUTPUTS = (
     "total 12\n-rw-r--r-- 1 me me 120 Nov 22 10:11 a.py\ndrwxr-xr-x@ 3 me me 96 src",
@@ -469,6 +558,7 @@ def test_what_stands_beside_a_secret_stays(line: str, output: str, left: str) ->
     [
         ("gh secret list", "NPM_TOKEN\t2026-10-02T10:11:12Z\nSTRIPE_SECRET_KEY\t2026-09-14T07:00:31Z"),
         ("kubectl describe secret app", "Data\n====\npassword:   16 bytes\napi-token:  1024 bytes"),
+        ("kubectl get pod x -o jsonpath='{.metadata.uid}'", "0b1c9d3e-2f4a-4b6c-8d7e-9f0a1b2c3d4e"),
     ],
 )
 def test_times_and_sizes_under_the_name_of_a_secret_stay(line: str, told: str) -> None:
