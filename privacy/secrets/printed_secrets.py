@@ -203,7 +203,7 @@ class _Line:
 
     def __init__(self, depth: int = 0) -> None:
         self._depth = depth
-        self._secret: dict[str, bool] = {}
+        self._shown: dict[str, Flow] = {}
         self._literal: dict[str, str] = {}
         self._written: dict[str, Flow] = {}
         self._piped: tuple[str, ...] = ()
@@ -220,7 +220,7 @@ class _Line:
     def _inner(self, line: str) -> Flow:
         """Return what a line inside this one prints as a whole."""
         inner = _Line(self._depth + 1)
-        inner._secret, inner._literal, inner._written = self._secret, self._literal, self._written
+        inner._shown, inner._literal, inner._written = self._shown, self._literal, self._written
         printed = _summary([flow for flow in inner.flows(line) if flow != Flow.NOTHING])
         if printed is None:
             return Flow.OTHER
@@ -333,7 +333,7 @@ class _Line:
         if program == "read":
             unseen = any(re.fullmatch(r"-\w*s\w*", word) for word in rest)
             for name in filter(str.isidentifier, rest):
-                self._secret[name] = flow == Flow.SECRET or (unseen and is_name_of_secret(name))
+                self._shown[name] = Flow.SECRET if unseen and is_name_of_secret(name) else flow
             return Flow.NOTHING
         if program == "for":
             self._loop(rest)
@@ -424,18 +424,18 @@ class _Line:
             if len(word) > 1 and word[0] == word[-1] == "'":
                 continue
             inner = [self._inner(line) for line in _substitutions(word)]
-            flow = max(flow, *inner, *([Flow.SECRET] if self._shows_secret(word) else []), Flow.WORDS)
-            if flow == Flow.WORDS and _VARIABLE.search(word):
-                flow = Flow.OTHER
+            flow = max(flow, *inner, self._flow_of_variables(word))
         return flow
 
-    def _shows_secret(self, word: str) -> bool:
+    def _flow_of_variables(self, word: str) -> Flow:
+        """Return what the variables in a word hold; a length or a switch is none of it."""
+        flow = Flow.WORDS
         for match in _VARIABLE.finditer(word):
             name = match["plain"] or match["name"]
             hidden = match["sign"] == "#" or (match["rest"] or "").lstrip(":").startswith("+")
-            if not hidden and self._secret.get(name, is_name_of_secret(name)):
-                return True
-        return False
+            known = Flow.SECRET if is_name_of_secret(name) else Flow.OTHER
+            flow = max(flow, Flow.OTHER if hidden else self._shown.get(name, known))
+        return flow
 
     def _assign(self, words: Iterable[str]) -> None:
         for word in words:
@@ -444,9 +444,9 @@ class _Line:
                 continue
             inner = [self._inner(line) for line in _substitutions(value)]
             if inner:
-                self._secret[name] = Flow.SECRET in inner
+                self._shown[name] = max(inner)
             elif "$" in value:
-                self._secret[name] = self._shows_secret(value) or is_name_of_secret(name)
+                self._shown[name] = Flow.SECRET if is_name_of_secret(name) else self._flow_of_variables(value)
             else:
                 self._literal[name] = _bare(value)
 
@@ -456,7 +456,7 @@ class _Line:
             self._literal[words[0]] = next(
                 (word for word in words[2:] if find_secret_file_kind(word)), words[-1]
             )
-            self._secret[words[0]] = any(self._shows_secret(word) for word in words[2:])
+            self._shown[words[0]] = max(map(self._flow_of_variables, words[2:]), default=Flow.WORDS)
 
     def _expand(self, word: str) -> str:
         return _VARIABLE.sub(lambda found: self._literal.get(found["plain"] or found["name"], found[0]), word)

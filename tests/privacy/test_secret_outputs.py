@@ -248,6 +248,7 @@ elixir -e 'IO.puts System.get_env("SECRET_KEY_BASE")'
 rabbitmqctl eval 'erlang:get_cookie().'
 sed -n 's/^API_KEY=//p' .env
 sed -nE 's/^DB_PASSWORD=(.*)$/\1/p' app.conf
+V=$(sed -n 's/^API_KEY=//p' .env) && echo "$V"
 sudo -u app cat /run/secrets/x
 git config get user.token
 kubectl exec x -- tctl tokens add --type=node
