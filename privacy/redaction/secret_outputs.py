@@ -16,7 +16,7 @@ from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.operations import action_command_line
 from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
-from tracemill.privacy.core.entropy import is_password, is_plain_password
+from tracemill.privacy.core.entropy import is_password, is_plain_password, is_random
 from tracemill.privacy.core.ordinary_values import is_ordinary
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import encode_rule_text
@@ -71,12 +71,12 @@ _WARNED = re.compile(
 _SENTENCE = re.compile(
     r"[\[(]?[A-Z][\w'-]*,?(?: [\w'\"`./:-]+,?){3,}[.:)\]!?]*|[A-Z][\w ]{8,}(?:for|is|to|of|in) .*:"
 )
-_NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?:\u2192|\t|\|)|\d{1,6}:")
+_NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?:\u2192|\t|\||\) )|\d{1,6}:")
 _LABEL = re.compile(
     r"(?P<label>\s*[\"']?(?:(?:export |set |- )?[A-Z][A-Z0-9_]{2,40}(?==)|[A-Za-z][a-z]{1,12}(?:[ _-]?[A-Za-z]{1,14}){0,3})[\"']?"
     r"(?:=|:[ \t]+|[ \t]{2,}(?:=[ \t]+)?|[ \t]=[ \t]|[ \t]*\|[ \t]*))(?P<rest>\S.*)"
 )
-_TEXT_OF_SECRET = re.compile(r"SecretString|SecretBinary|[Pp]laintext|secret|password|passphrase")
+_TEXT_OF_SECRET = re.compile(r"(?i)secret(?:string|binary)?|plaintext|password|passphrase")
 _SHORT_LABEL = re.compile(
     r"(?i)(?:user(?:name)?|login|protocol|host|path|url|name|email|server|port|database|type|id)$"
 )
@@ -84,12 +84,13 @@ _VALUE = re.compile(r"(?P<open>[\"'`]?)(?P<v>.*?)(?P<close>[\"'`]?[,;]?)\s*", re
 _EMPTY = re.compile(
     r"(?i)[*\u2022x.\-]+|<[^<>]*>|\(?(?:null|none|nil|undefined|unset|set|not set|true|false|yes|no|ok|done|empty)\)?"
 )
+_IN_CELL = re.compile(r"[^\W\d_]|\d{4}")
 _WORD = re.compile(r"[^\s\"'`,;<>(){}\[\]|]{8,512}")
 _NAME_BEFORE = re.compile(r"[\w.-]{2,40}[=:](?=[^\s=:]{6,})")
 _VARIABLE = re.compile(r"(?:export |declare -x )?[A-Z_][A-Z0-9_]*=")
 _FILE = re.compile(r"[\w@+-][\w.@+-]*\.\w{1,5}:?|.*/|[-dlcbps][rwxsStT-]{9}[.+@]?|\d+(?:\.\d+)*\w{0,3}")
 _PHRASE = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){2,7}")
-_HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}|sha\d{1,3}[:-].*")
+_HASH = re.compile(r"[0-9a-f]{7,40}(?:\.{2,3}[0-9a-f]{7,40})?|[0-9a-f]{64}|sha\d{1,3}[:-].*")
 
 
 @cache
@@ -210,7 +211,6 @@ class _Result:
 
     def __init__(self, leaf: LeafRedactor, printed: PrintedOutput, line: str) -> None:
         self._leaf, self._printed, self._line = leaf, printed, line
-        self._hashes = "git" in line
         self._named = False
 
     def redact(self, text: str) -> str:
@@ -238,6 +238,9 @@ class _Result:
             for at in printed:
                 lines[at] = self._whole(lines[at])
             return "".join(lines)
+        if self._printed.last and (start := _find_last_json(lines, printed)) is not None:
+            body = redact_json("".join(lines[start : printed[-1] + 1]), self._leaf_value)
+            return "".join((*map(self._words, lines[:start]), body, *lines[printed[-1] + 1 :]))
         edges = {printed[0]} if self._printed.first else set()
         edges |= {printed[-1]} if self._printed.last else set()
         return "".join(
@@ -290,11 +293,15 @@ class _Result:
 
     def _edge(self, line: str) -> str:
         """Redact a line that is expected to be a secret, beside lines of other commands."""
-        word = line[self._start(line) :].strip()
+        word = line[self._start(line) :].strip().strip("\"'`")
         shaped = (
-            is_password(word) or is_plain_password(word) or is_scrambled_path(word) or _PHRASE.fullmatch(word)
+            is_password(word)
+            or is_plain_password(word)
+            or is_random(word)
+            or is_scrambled_path(word)
+            or _PHRASE.fullmatch(word)
         )
-        if " " in word or not shaped or _FILE.fullmatch(word) or (self._hashes and _HASH.fullmatch(word)):
+        if not shaped or (_FILE.fullmatch(word) and not ("." not in word and is_random(word))):
             return self._words(line)
         return self._whole(line)
 
@@ -302,9 +309,22 @@ class _Result:
         """Redact each word of a line that can only be a secret."""
         if not self._is_output(line.strip()) or _FAILED.search(line):
             return line
-        line = self._settings(line)
+        line = self._settings(self._cells(line))
         fixed = find_keyed_placeholders(line)
         return _WORD.sub(lambda word: self._word(word, fixed), line)
+
+    def _cells(self, line: str) -> str:
+        """Redact the cells of a printed row that stand in columns of secrets."""
+        secret = self._printed.columns
+        for sign in "|\t" if secret else "":
+            cells = line.split(sign)
+            first = int(not cells[0].strip())
+            if len(cells) == len(secret) + 2 * first:
+                for at, cell in enumerate(cells[first : first + len(secret)], first):
+                    if secret[at - first] and _IN_CELL.search(value := cell.strip()):
+                        cells[at] = cell.replace(value, self._take(value))
+                return sign.join(cells)
+        return line
 
     def _settings(self, line: str) -> str:
         """Redact the values of settings in a line that can be secrets."""
@@ -338,7 +358,7 @@ class _Result:
 
         Among lines of an environment it is one where it is a line of its own: the value of a line above goes on.
         """
-        if self._hashes or not self._printed.alone:
+        if not self._printed.alone:
             return False
         return not self._printed.settings or (self._named and hash_like.string.strip() == hash_like[0])
 
@@ -381,6 +401,12 @@ class _Result:
         spans = self._leaf.detectors.spans(value, EVERYTHING)
         kinds = [span.kind for span in spans if span.end - span.start == len(value)]
         return self._leaf.take(kinds[0] if kinds else _KIND, value)
+
+
+def _find_last_json(lines: list[str], printed: list[int]) -> int | None:
+    """Return the line where a JSON document begins that ends with the last printed line."""
+    starts = (at for at in printed if lines[at][:1] in "{[")
+    return next((at for at in starts if is_json("".join(lines[at : printed[-1] + 1]))), None)
 
 
 def _bare(line: str) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tracemill.harnesses.shell.operations import unwrap_operation_command
 from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
-from tracemill.privacy.secrets.queries import CLIENTS, judge_query
+from tracemill.privacy.secrets.queries import CLIENTS, find_secret_columns, judge_query
 from tracemill.privacy.secrets.secret_commands import (
     PROGRAMS,
     asks_for_secret,
@@ -48,7 +48,8 @@ class PrintedOutput(NamedTuple):
     """The kinds of secrets in the output of a command line.
 
     `whole`: only secrets, and words of the line itself. `first` and `last`: the first or the last line is a
-    secret. `settings`: names with values that can be secrets. `alone`: no output of other commands.
+    secret. `settings`: names with values that can be secrets. `alone`: no output of other commands. `columns`:
+    which columns of the printed rows are secrets.
     """
 
     whole: bool
@@ -56,6 +57,7 @@ class PrintedOutput(NamedTuple):
     last: bool = False
     settings: bool = False
     alone: bool = False
+    columns: tuple[bool, ...] = ()
 
 
 _MAX_DEPTH = 4
@@ -159,7 +161,8 @@ _CODE_HARMLESS = re.compile(
 def find_printed_secrets(line: str) -> PrintedOutput | None:
     """Return which secrets the output of a command line holds; None without any."""
     flows = [flow for flow in _Line().flows(line) if flow != Flow.NOTHING]
-    return _summary(flows)
+    printed = _summary(flows)
+    return printed._replace(columns=find_secret_columns(line)) if printed and not printed.whole else printed
 
 
 def find_secrets_of_code(code: str) -> PrintedOutput | None:

@@ -41,6 +41,14 @@ def judge_query(program: str, query: str) -> bool | None:
     return all(judged)
 
 
+def find_secret_columns(line: str) -> tuple[bool, ...]:
+    """Return for each column of the query on a command line whether it is a secret; empty if unknown."""
+    selected = _COLUMNS.findall(line)
+    judged = tuple(_is_secret_column(column, line) for column in _apart(selected[0])) if selected else ()
+    known = len(selected) == 1 and len(judged) > 1 and "*" not in selected[0]
+    return judged if known and any(judged) else ()
+
+
 def _is_secret_column(column: str, query: str) -> bool:
     if _TELLS_ONLY.search(column):
         return False

@@ -533,6 +533,9 @@ def test_an_error_is_no_secret() -> None:
     ("line", "output", "left"),
     [
         ("ls; pass show x", "a.py\nREADME.md\n{}", "a.py\nREADME.md\n*"),
+        ("ls; sqlite3 a.db 'select name, secret from t'", "a.py\nnorth|{}", "a.py\nnorth|*"),
+        ("git pull; gh auth token", "Updating a1b2c3d..b2c3d4e\nFast-forward\n a.py | 4 ++--\n{}", "Updating a1b2c3d..b2c3d4e\nFast-forward\n a.py | 4 ++--\n*"),
+        ("ls; vault read -format=json x/creds/y", 'a.py\n{{\n  "password": "{}"\n}}', 'a.py\n{{\n  "password": "*"\n}}'),
         ("pass show x; ls", "{}\na.py\nREADME.md", "*\na.py\nREADME.md"),
         ("ls -la && cat /run/secrets/x", "total 1\n-rw-r--r-- 1 me me 1 a.py\n{}", "total 1\n-rw-r--r-- 1 me me 1 a.py\n*"),
         ('echo "token: $TOKEN"', "token: {}", "token: *"),
@@ -552,6 +555,35 @@ def test_what_stands_beside_a_secret_stays(line: str, output: str, left: str) ->
         told = output.format(value)
         content = PLACEHOLDER.sub("*", _result(harness, line, told))
         assert left.replace("{{", "{").replace("}}", "}") in content
+
+
+FRONTS = {
+    "git pull && {}": "Already up to date.\n",
+    "make -s; {}": "",
+    "git rev-parse HEAD; {}": "4f9850a1b2c3d4e5f60718293a4b5c6d7e8f9012\n",
+    "npm ci && {}": "added 312 packages in 8s\n\nfound 0 vulnerabilities\n",
+    "docker compose up -d && {} 2>/dev/null": "[+] Running 1/1\n \u2714 Container db  Started\n",
+}
+
+
+@pytest.mark.parametrize("front", FRONTS)
+def test_the_last_line_is_of_the_last_command(front: str) -> None:
+    rng = random.Random()
+    values = {**random_secrets(rng), **plain_secrets(rng), "words": "quartz velvet gmoxu lantern walnut"}
+    values.pop("pin")  # a number may be a count
+    for at, (make, value) in enumerate(values.items()):
+        for line in ("pass show x", "kubectl get secret x -o jsonpath='{.data.x}'", "printenv API_TOKEN"):
+            told = FRONTS[front] + value
+            content = _result(HARNESS_NAMES[at % 4], front.replace("{}", line), told)
+            assert FRONTS[front] in content, (make, line)
+            assert value not in content, (make, line)
+
+
+def test_words_in_a_column_of_secrets_go() -> None:
+    words = "quartz velvet gmoxu lantern"
+    rows = f"north|{words}\nsouth|-\nblue velvet lantern shirt|x"
+    content = _result("claude_code", "sqlite3 a.db 'select name, secret from t'", rows)
+    assert PLACEHOLDER.sub("*", content).startswith("north|*\nsouth|-\nblue velvet lantern shirt|x")
 
 
 @pytest.mark.parametrize(
