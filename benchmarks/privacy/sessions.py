@@ -1,6 +1,6 @@
 """Redaction of whole sessions measured: outputs of commands, values said again, prefixed lines, classes.
 
-    python benchmarks/privacy/sessions.py [--seed N] [--missed]
+    python benchmarks/privacy/sessions.py [--second] [--seed N] [--missed]
 
 Prints a table in Markdown: how many values were planted, how many of them no piece survives, and the 95 %
 interval of that share. With `--missed`, up to 40 that survived are shown as redaction left them.
@@ -13,14 +13,16 @@ import random
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 from typing import NamedTuple
 from urllib.parse import quote
 
 import corpus
-import session_kinds as kinds
+import session_kinds
+import session_kinds_second
 from judging import changes, found
 from scores import PERSONAL_TYPES
-from shapes import Made, expand, template
+from shapes import Made, Maker, expand, template
 
 from tracemill.privacy.redaction.redactor import RULES_VERSION, Redactor
 from tracemill.records.message import Message, ToolCall
@@ -75,7 +77,7 @@ class Wrapped(NamedTuple):
     output: str
 
 
-def fill(text: str, rng: random.Random) -> Made:
+def fill(text: str, rng: random.Random, kinds: ModuleType) -> Made:
     """Fill the template of an output, with a drawn value where it says so."""
     made = expand(text.replace("{v}", rng.choice(kinds.PLAIN_VALUES)), rng)
     return Made(made.text.translate(_SIGNS), made.parts)
@@ -130,12 +132,12 @@ def after(redactor: Redactor, trace: Trace) -> list[str]:
     return ["\n".join(message.texts()) for message in redacted.contexts[0].messages]
 
 
-def commands(redactor: Redactor, seed: int) -> Iterator[Outcome]:
+def commands(redactor: Redactor, seed: int, kinds: ModuleType) -> Iterator[Outcome]:
     """Yield the outputs of commands that print a secret, and of commands that print none."""
     rows = [(c, o, False) for c, o in kinds.COMMANDS] + [(c, o, True) for c, o in kinds.ENCODED_COMMANDS]
     for command, text, encoded in rows:
         rng = random.Random(f"{seed} {command}")
-        made = fill(text, rng)
+        made = fill(text, rng, kinds)
         if encoded:
             plain = base64.b64encode(made.text.encode()).decode()
             lines = wrapped(command, plain, rng)
@@ -169,20 +171,32 @@ def _secret_changes(before: str, text: str) -> bool:
     return any(change.type not in PERSONAL_TYPES for change in changes(before, text))
 
 
-def values(seed: int) -> list[Value]:
+def values(seed: int, kinds: ModuleType) -> list[Value]:
     """Return values to say again: half have a shape of their own, half first stand under a telling name."""
     rng = random.Random(f"{seed} values")
-    shaped = [k for k in corpus.kinds() if k.category == "secret" and k.shape == "value" and k.by_sight]
     results: list[Value] = []
-    for kind in rng.sample(shaped, len(shaped)):
-        made = kind.make(rng)
+    for name, make in _shaped(rng, kinds):
+        made = make(rng)
         if len(made.parts) == 1 and len(made.text) <= 120 and len(results) < len(kinds.TELLING_VALUES):
             head, _, tail = made.text.partition(made.parts[0])
-            results.append(Value(kind.name, "", head, made.parts[0], tail))
+            results.append(Value(name, "", head, made.parts[0], tail))
     for name, text in kinds.TELLING_VALUES:
         value = template(text)(rng).text
         results.append(Value(f"{name} {text}", name, "", value, ""))
     return results
+
+
+def _shaped(rng: random.Random, kinds: ModuleType) -> list[tuple[str, Maker]]:
+    """Return makers of values with a shape of their own: those of the list, or of the corpus."""
+    if kinds is session_kinds_second:
+        return [(name, template(text)) for name, text in session_kinds_second.VENDOR_VALUES]
+    known = [k for k in corpus.kinds() if k.category == "secret" and k.shape == "value" and k.by_sight]
+    return [(kind.name, kind.make) for kind in rng.sample(known, len(known))]
+
+
+def in_yaml(value: str) -> str:
+    """Return a scalar of YAML, quoted where it has a sign or a blank."""
+    return value if re.fullmatch(r"[\w.+/=-]+", value) else f'"{value}"'
 
 
 def in_dotenv(name: str, value: str) -> str:
@@ -214,11 +228,14 @@ def first_shown(value: Value, rng: random.Random) -> tuple[Message, ...]:
             Message("user", f"Use this one for staging: {value.text}"),
             Message("assistant", "I do that."),
         )
-    lines = ["NODE_ENV=production", in_dotenv(value.name, value.text), "PORT=8080"]
+    path, lines = ".env", ["NODE_ENV=production", in_dotenv(value.name, value.text), "PORT=8080"]
+    if not value.name.isupper():
+        path = "config/production.yml"
+        lines = ["app:", "  host: app.corp", f"  {value.name}: {in_yaml(value.text)}", "  port: 8080"]
     if rng.random() < 0.5:
-        call = ToolCall("c0", "Bash", json.dumps({"command": "cat .env"}))
+        call = ToolCall("c0", "Bash", json.dumps({"command": f"cat {path}"}))
     else:
-        call = ToolCall("c0", "Read", json.dumps({"file_path": "/srv/app/.env"}))
+        call = ToolCall("c0", "Read", json.dumps({"file_path": f"/srv/app/{path}"}))
         lines = [f"{number:6d}→{line}" for number, line in enumerate(lines, 1)]
     return (
         Message("assistant", "", (call,)),
@@ -306,10 +323,10 @@ FORMS: dict[str, Callable[[Value], Said]] = {
 """Ways in which a later message says a value again."""
 
 
-def repeated(redactor: Redactor, seed: int) -> Iterator[Outcome]:
+def repeated(redactor: Redactor, seed: int, kinds: ModuleType) -> Iterator[Outcome]:
     """Yield values that a session shows once, and says again in another form."""
     for round_ in range(_ROUNDS):
-        for value in values(seed + round_):
+        for value in values(seed + round_, kinds):
             shown = first_shown(value, random.Random(f"{seed} {round_} {value.kind}"))
             origin = "\n".join(after(redactor, session(*shown)))
             spelled = in_dotenv(value.name, value.private)[len(value.name) + 1 :].strip("'\"")
@@ -425,7 +442,7 @@ def table(outcomes: Sequence[Outcome]) -> list[str]:
     counts: dict[str, list[bool]] = {}
     for each in outcomes:
         counts.setdefault(each.line, []).append(each.found)
-    plain = counts["lines, plain"]
+    plain = counts.get("lines, plain", [])
     rows = ["| | planted | found | share | 95 % interval | goal |", "|---|--:|--:|--:|--:|--:|"]
     for line in sorted(counts, key=_rank):
         planted, hits = len(counts[line]), sum(counts[line])
@@ -458,13 +475,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seed", type=int, default=corpus.SEED)
     parser.add_argument("--missed", action="store_true", help=f"show up to {EXAMPLES} values that survived")
+    parser.add_argument(
+        "--second", action="store_true", help="other commands and values, without lines and classes"
+    )
     given = parser.parse_args()
-    redactor = Redactor(key=b"benchmark")
+    redactor, kinds = Redactor(key=b"benchmark"), session_kinds_second if given.second else session_kinds
     outcomes = [
-        outcome
-        for measure in (commands, repeated, prefixed, classes)
-        for outcome in measure(redactor, given.seed)
+        outcome for measure in (commands, repeated) for outcome in measure(redactor, given.seed, kinds)
     ]
+    if not given.second:
+        outcomes += [outcome for measure in (prefixed, classes) for outcome in measure(redactor, given.seed)]
     print(f"rules {RULES_VERSION}, seed {given.seed}\n")
     print("\n".join(table(outcomes)))
     if given.missed:
