@@ -24,7 +24,7 @@ from tracemill.privacy.core.word_lists import LABELS, SPEECH
 _MOST = 8192  # characters
 _MOST_CHOSEN = 64  # characters of a password that somebody chose
 _NAME = re.compile(r"[\w-]+(?:[.:]{1,2}[\w-]+)*", re.ASCII)
-_JOINT = re.compile(r"[_.:/-]")
+_JOINT = re.compile(r"[_.:/]|^[a-z\d-]*-[a-z\d-]*$")  # of paths, identifiers and names of versions
 _CAMEL = re.compile("[a-z][A-Z]")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _PLACE = re.compile(r"(?:~|\.{0,2})/|[A-Za-z]:[\\/]|[\w.@-]+(?:/[\w.@-]+)+(?:$|[:#*])|\w[\w+.-]*://|--?\w+=")

@@ -15,10 +15,12 @@ from tracemill.harnesses.shell.operations import unwrap_operation_command
 from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
 from tracemill.privacy.secrets.queries import CLIENTS, find_secret_columns, judge_query
 from tracemill.privacy.secrets.secret_commands import (
+    IS_ONE_OF,
     PROGRAMS,
     asks_for_secret,
     is_name_of_secret,
     is_neutral_variable,
+    names_secret,
     prints_environment,
     prints_fields,
     prints_secret,
@@ -41,7 +43,9 @@ class Flow(IntEnum):
     """A file of settings, with secrets among them."""
     FIELDS = 5
     """Settings with secrets among them, or one that is a secret by its name."""
-    SECRET = 6
+    NAMED = 6
+    """What a command reads that names a secret; its last line is one if it can be."""
+    SECRET = 7
 
 
 class PrintedOutput(NamedTuple):
@@ -95,6 +99,8 @@ _FILE_TOOLS = _set(
     apropos tldr pytest tox rsync scp make just task npm yarn pnpm"""
 )
 """Programs whose operands are files, words to search for, or targets."""
+_LISTING_TOOLS = _set("kubectl oc helm systemctl journalctl pip pip3 apt apt-get brew conda cargo gem bundle")
+"""Programs that show facts about what they name, unless the table says otherwise."""
 _QUIET = _set("git pip pip3 apt apt-get npm yarn pnpm dnf yum brew conda composer bundle poetry")
 _QUIET_WORK = _set(
     """pull fetch clone checkout switch merge rebase reset init stash submodule gc clean restore add install ci i
@@ -119,7 +125,7 @@ _TOKEN_FILE = re.compile(
 )
 _RANDOM = re.compile(r"/dev/u?random$")
 _COUNTS = re.compile(
-    r"length|keys|\bhas\(|\btype\b|[=!]=|\btest\(|\bNR\b|\bNF\b(?!\W*})|\blen\(|\.size|\.length|bool\(|hash"
+    r"length|(?<![\w.])keys\b|\.keys\(|\bhas\(|\btype\b|[=!]=|\btest\(|\bNR\b|\bNF\b(?!\W*})|\blen\(|\.size|\.length|bool\(|hash"
 )
 _AFTER_NAME = re.compile(
     r"s(?P<sign>[/|#,~])[^\w]*(?:export )?(?P<name>[A-Za-z_]\w*)[\"']?(?:\\?[\s*?]|\\s|\[[^\]]*\])*[=:](?:(?!(?P=sign)).)*(?P=sign)(?:\\\d)?(?P=sign)"
@@ -129,6 +135,7 @@ _FIELD = re.compile(r"\.\[?[\"']?([A-Za-z_][\w-]*)")
 _OTHER_FIELD = re.compile(
     r"(?i)(?:user\w*|login|e?mail|url|uri|name|id|arn|host\w*|port|version|expires?\w*|type|status|title)$"
 )
+_CONTENT = _set("value data plaintext content payload spec")
 _NO_NAME = re.compile(r"[^\w-]")
 _CODE_PRINTS = re.compile(r"print|console\.\w+|puts|\bp\b|echo|say\b|write\(")
 _CODE_MAKES = re.compile(
@@ -140,6 +147,9 @@ _CODE_READS = re.compile(
 )
 _CODE_SETTING = re.compile(
     r"(?:settings|configuration|config|conf|cfg|credentials|secrets)(?P<names>(?:\.\w+[!?]?|\[:?\\*[\"']?\w+\\*[\"']?\]|\([^()]{0,120}\))+)"
+)
+_CODE_LAST = re.compile(
+    r"(?:print|puts|echo|say|log)\b[^;\n]*?[\w\])](?:\.|->|\[:?\\*[\"'])(?P<name>\w+)\W*$"
 )
 _METHODS = _set("get fetch dig strip to_s value decode inspect get_secret_value")
 _CODE_FIELD = re.compile(
@@ -195,7 +205,7 @@ def _summary(flows: Sequence[Flow]) -> PrintedOutput | None:
     return PrintedOutput(
         whole,
         printing[0] == Flow.SECRET,
-        printing[-1] == Flow.SECRET,
+        printing[-1] >= Flow.NAMED,
         max(printing) == Flow.SETTINGS,
         min(printing) > Flow.OTHER,
     )
@@ -224,11 +234,12 @@ class _Line:
         """Return what a line inside this one prints as a whole."""
         inner = _Line(self._depth + 1)
         inner._shown, inner._literal, inner._written = self._shown, self._literal, self._written
-        printed = _summary([flow for flow in inner.flows(line) if flow != Flow.NOTHING])
+        flows = [flow for flow in inner.flows(line) if flow != Flow.NOTHING]
+        printed = _summary(flows)
         if printed is None:
             return Flow.OTHER
         if printed.whole or printed.last:
-            return Flow.SECRET
+            return max(flows)
         return Flow.SETTINGS if printed.settings else Flow.FIELDS
 
     def _pipeline(self, pipeline: list[SimpleCommand], found: list[Flow], openers: list[int]) -> Flow:
@@ -316,10 +327,14 @@ class _Line:
             return inner
         if program in _PASSING | _QUERIES and not _INTERPRETERS.match(program):
             return self._passed(program, words, flow, piped)
-        asked = asks_for_secret(words[1:] if _INTERPRETERS.match(program) else words)
-        if asked is None or program in _FILE_TOOLS or program in ("docker", "podman", "nerdctl"):
+        if program in _FILE_TOOLS | {"docker", "podman", "nerdctl"}:
             return self._passed(program, words, flow, piped)
-        return Flow.SECRET if asked else Flow.FIELDS
+        asked = asks_for_secret(words[1:] if _INTERPRETERS.match(program) else words)
+        if asked is not None:
+            return Flow.SECRET if asked else Flow.FIELDS
+        if program not in _LISTING_TOOLS and names_secret(words):
+            return Flow.NAMED
+        return self._passed(program, words, flow, piped)
 
     def _own(self, program: str, words: tuple[str, ...], flow: Flow, piped: bool) -> Flow | None:
         """Return what shell builtins, environment readers and interpreters print; None for others."""
@@ -398,7 +413,7 @@ class _Line:
         if _COUNTS.search(_SELECT.sub("", query)) or (program in _GREPS and _tells_only(words)):
             return Flow.OTHER
         if program in _QUERIES:
-            return _queried(query, given)
+            return _queried(query, given, any(map(_names_secret, self._piped)))
         if program in _GREPS and Flow.SETTINGS <= given <= Flow.FIELDS:
             return _searched(query, given)
         if program in _PICKING and given in (Flow.SETTINGS, Flow.MIXED, Flow.FIELDS):
@@ -556,16 +571,32 @@ def _searched(pattern: str, given: Flow) -> Flow:
     return min(given, Flow.MIXED)
 
 
-def _queried(query: str, given: Flow) -> Flow:
-    """Return what a query of JSON or YAML prints: a value by its name."""
-    names = _FIELD.findall(_SELECT.sub("", query.strip("'\"")))
-    while len(names) > 1 and names[-1] in ("value", "data", "plaintext"):
+def _names_secret(word: str) -> bool:
+    """Tell whether a word ends in the name of a secret, such as the path of a URL."""
+    return is_name_of_secret(re.split(r"[/.:?=]", word.strip("'\"/"))[-1])
+
+
+def _queried(query: str, given: Flow, named: bool) -> Flow:
+    """Return what a query of JSON or YAML prints: a value by its name.
+
+    `named`: the command before it reads something with the name of a secret.
+    """
+    names = find_query_names(query.strip("'\""))
+    held = bool(names) and names[-1].lower() in _CONTENT
+    while len(names) > 1 and names[-1].lower() in _CONTENT:
         names.pop()
     if not names:
         return given if given > Flow.SETTINGS else Flow.OTHER
     if is_name_of_secret(names[-1]):
         return Flow.SECRET
+    if held and named:
+        return max(given, Flow.NAMED)
     return Flow.OTHER if _OTHER_FIELD.match(names[-1]) or given <= Flow.SETTINGS else given
+
+
+def find_query_names(query: str) -> list[str]:
+    """Return the fields of a query; one that is selected by its name counts as that name."""
+    return _FIELD.findall(_SELECT.sub("", IS_ONE_OF.sub(lambda found: f".{found[1] or found[2]}", query)))
 
 
 def _code_flow(code: str, given: Flow = Flow.NOTHING) -> Flow:
@@ -584,11 +615,13 @@ def _code_flow(code: str, given: Flow = Flow.NOTHING) -> Flow:
         return Flow.SECRET
     if FileKind.FIELDS in kinds:
         return Flow.FIELDS
+    if (last := _CODE_LAST.search(code)) and is_name_of_secret(last["name"]):
+        return Flow.NAMED
     return Flow.SETTINGS if _CODE_ENVIRONMENT.search(code) else Flow.OTHER
 
 
 def _inline_code(program: str, words: tuple[str, ...]) -> str | None:
-    if program == "rails" and words[1:2] in (("runner",), ("r",)):
+    if program in ("rails", "gitlab-rails") and words[1:2] in (("runner",), ("r",)):
         return " ".join(words[2:3])
     if program == "rabbitmqctl" and words[1:2] == ("eval",):
         return f"print({' '.join(words[2:3])})"

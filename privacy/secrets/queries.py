@@ -23,6 +23,8 @@ _TELLS_ONLY = re.compile(
     r"(?i)\b(?:count|length|char_length|octet_length|md5|sha\d*|sum|min|max|avg|exists|bool\w*|digest|hash)\s*\(|\bis\s+(?:not\s+)?null\b|[=<>]"
 )
 _NAME = re.compile(r"[\"'`\[]?(?P<name>\w+)[\"'`\]]?\W*$")
+_CONTENT = re.compile(r"(?i)[\"`\[]?(?:\w*_)?(?:value|val|content|data)[\"`\]]?")
+_LITERAL = re.compile(r"=\s*\\?['\"]([\w.-]+)")
 _FIELD = re.compile(r"\.(?P<name>[A-Za-z_]\w*)\W*$")
 _SHOWN = re.compile(r"\b(?P<name>[A-Za-z_]\w*)[\"']?\s*:\s*(?:1|true)\b")
 
@@ -55,6 +57,8 @@ def _is_secret_column(column: str, query: str) -> bool:
     if column.strip().endswith("*"):
         table = _TABLE.search(query)
         return table is not None and is_name_of_secret(re.sub(r"s$", "", table["table"]))
+    if _CONTENT.fullmatch(column.strip()):
+        return any(map(is_name_of_secret, _LITERAL.findall(query)))
     named = _NAME.search(column)
     names = [named["name"]] if named else []
     return any(map(is_name_of_secret, (*names, *re.findall(r"\w+", column))))

@@ -72,9 +72,10 @@ vault|bao unwrap
 vault|bao token create|lookup|renew
 vault|bao login +-token-only|-field
 vault|bao write +-field
-vault|bao operator init|generate-root
+vault|bao operator init|generate-root ~-status
 consul kv get ?
 consul acl token create|read
+consul acl bootstrap
 consul keygen
 nomad operator gossip keyring generate
 step crypto rand
@@ -240,6 +241,7 @@ redis-cli|valkey-cli|keydb-cli get|GET|Get|getex|GETEX|getdel|GETDEL|mget|MGET ?
 redis-cli|valkey-cli|keydb-cli hget|HGET|HGet * ?
 redis-cli|valkey-cli|keydb-cli hgetall|HGETALL|hvals|HVALS|lrange|LRANGE|smembers|SMEMBERS ?
 redis-cli|valkey-cli|keydb-cli config|CONFIG get|GET requirepass|masterauth
+redis-cli|valkey-cli|keydb-cli acl|ACL genpass|GENPASS
 memcached-tool|memccat ?
 travis token
 influx auth create
@@ -315,6 +317,7 @@ pulumi stack output +--show-secrets
 firebase functions:config:get
 rclone config show|dump
 mc alias list
+postmap +-q
 wg|awg showconf
 s3cmd +--dump-config
 """
@@ -398,7 +401,7 @@ _ORDINARY_PART = re.compile(
     r"|created\w*|updated\w*|type|tags?|login|status|location|region|website|description|metadata|keys|length|count|wide)$"
 )
 _PLAIN_FACT = re.compile(
-    r"(?i)(?:name|[ug]?id|uuid|arn|namespace|image|phase|ip|kind|version|status|state|replicas|address|port|host|gateway|driver|platform|running|created\w*|updated\w*|\w+time(?:stamp)?)$"
+    r"(?i)(?:name|[ug]?id|uuid|\w*sha\d*|\w*digest|checksum|etag|fingerprint|arn|namespace|image|phase|ip|kind|version|status|state|replicas|address|port|host|gateway|driver|platform|running|created\w*|updated\w*|\w+time(?:stamp)?)$"
 )
 
 
@@ -421,18 +424,44 @@ _MAKES = re.compile(rf"(?:^|[ :])(?:{_ISSUED}[ :-]{_MAKE}|{_MAKE}[-:]{_ISSUED})(
 _ASKS_SETTING = re.compile(
     r"(?:^|[ :])(?:config|configuration|settings?|env|prefs)(?:[ :][a-z-]+)?[ :](?:get|get-value|show|read) (?P<name>\S+)$"
 )
+_DESCRIBED = frozenset(
+    [
+        "audit",
+        "cluster",
+        "event",
+        "group",
+        "image",
+        "issue",
+        "job",
+        "log",
+        "plugin",
+        "policy",
+        "pr",
+        "project",
+        "release",
+        "repo",
+        "role",
+        "run",
+        "service",
+        "user",
+        "workflow",
+    ]
+)
+"""What is described where it is shown, whatever its name."""
+_READS = re.compile(rf"(?:[\w-]+[.:-])?{_ASK}(?:[-_.:][\w-]+)*")
 _SCRIPT = re.compile(r"\.(?:sh|py|rb|js|ts|mjs|pl|php)$")
 # Options whose value selects what of a document is printed.
 _TEMPLATES = re.compile(r"(?:jsonpath(?:-as-json|-file)?|go-template|template|custom-columns)=")
-_IS_ONE_OF = re.compile(
+IS_ONE_OF = re.compile(
     r"\[\?[^\[\]]*?==? ?\\*[\"'`]([\w.-]+)\\*[\"'`][^\[\]]*\]|select\([^()]*== ?\\*\"([\w.-]+)[^()]*\)"
 )
+"""A condition that selects by a name: `select(.id == "password")`."""
 _TELLS_ONLY = re.compile(r"\b(?:count|length|boolean|contains|starts_?-?with|type|keys|has)\(|[!=]= ?null")
 _CLOUD_KEY = re.compile(r"(?i)^(?:primary|secondary)_?(?:master_?)?key$")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_CONTENT = frozenset(("value", "data", "content", "text", "plaintext", "result"))
+_CONTENT = frozenset(("value", "data", "content", "text", "plaintext", "result", "S", "B"))
 _SECRET_FIELD = re.compile(
-    r"(?i)(?:secrets?|token|(?:^|_)pw|passw(?:or)?ds?|passphrase|passcode|pwd|psk|cookie|credentials?|dsn|otp|jwt|mnemonic"
+    r"(?i)(?:secrets?|secret_id|token|(?:^|_)pw|passw(?:or)?ds?|passphrase|passcode|pwd|psk|cookie|credentials?|dsn|otp|jwt|mnemonic"
     r"|(?:secret|token|password|auth|connection)_?(?:string|value|data|text|binary)"
     r"|(?:api|secret|private|access|master|account|shared|admin|auth|signing|encryption|service|license"
     r"|write|read|application|deploy|storage|role|preshared|app)_?key)$"
@@ -537,6 +566,18 @@ def asks_for_secret(argv: tuple[str, ...]) -> bool | None:
 
 
 @lru_cache(maxsize=1024)
+def names_secret(argv: tuple[str, ...]) -> bool:
+    """Tell whether a command reads what it names, and names a secret: `variable get DEPLOY_PASSWORD`."""
+    if {"--help", "--version", "-h", "help"} & set(argv) or _selects_other(argv):
+        return False
+    operands = [word for word in argv[1:] if word[:1] != "-"]
+    read = next((at for at, word in enumerate(operands[:4], 1) if _READS.fullmatch(word)), None)
+    if read is None or not _DESCRIBED.isdisjoint(operands[:read]):
+        return False
+    return any(is_name_of_secret(_last_part(word)) for word in operands[read:])
+
+
+@lru_cache(maxsize=1024)
 def selects_secret(argv: tuple[str, ...]) -> bool | None:
     """Tell whether an option selects secrets of a document by the names of its fields.
 
@@ -548,7 +589,7 @@ def selects_secret(argv: tuple[str, ...]) -> bool | None:
 
 def find_selected_fields(expression: str) -> list[str]:
     """Return the names of the fields that a jq, JSONPath, JMESPath, XPath or template expression selects."""
-    expression = _IS_ONE_OF.sub(lambda found: f".{found[1] or found[2]}", expression)
+    expression = IS_ONE_OF.sub(lambda found: f".{found[1] or found[2]}", expression)
     expression = re.sub(r"\[[^\[\]]*\]", lambda found: found[0] if "," in found[0] else "", expression)
     fields: list[str] = []
     for part in re.split(r"[,|\s{}]+", expression):
@@ -696,4 +737,4 @@ def _selects_other(argv: tuple[str, ...]) -> bool:
             if _ORDINARY_PART.search(value) and not _SECRET_PART.search(value):
                 return True
     fields = [name for value in _selections(argv) for name in find_selected_fields(value)]
-    return bool(fields) and all(map(_PLAIN_FACT.search, fields))
+    return bool(fields) and all(_PLAIN_FACT.search(name) and not _is_secret_field(name) for name in fields)

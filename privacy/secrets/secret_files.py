@@ -23,7 +23,7 @@ _SECRET_NAMES = re.compile(
     r"|credentials/\w+\.key|\.erlang\.cookie|huggingface/token|serviceaccount/token|hsm_secret|\.pgpass"
     r"|\.htpasswd|\.?passphrase(?:\.txt)?|\.env\.vault|\.?secret[-_]?key(?:\.txt)?|\.my-?token|nix-serve\.sec"
     r"|[\w.-]*(?:private|server|client|tls|ssl|signing|deploy|wg\d?|host)[\w.-]*\.key"
-    r"|\.git-crypt[\w-]*\.key|age[\w-]*\.key|age/keys\.txt|privatekey|ssh_host_\w+_key|\.?kube-?token)$"
+    r"|\.git-crypt[\w-]*\.key|age[\w-]*\.key|age/keys\.txt|privatekey|[\w-]+\.(?:password|passwd|secret)|(?:open)?vpn/(?:[\w-]+/)*(?:auth|pass|login|creds?)[\w-]*\.txt|ssh_host_\w+_key|\.?kube-?token)$"
 )
 _FIELD_NAMES = re.compile(
     r"(?:^|/)(?:[._]netrc|\.my\.cnf|\.git-credentials|\.pypirc|\.npmrc|\.yarnrc\.yml|\.s3cfg|\.boto|\.databrickscfg"

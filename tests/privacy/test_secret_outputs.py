@@ -17,6 +17,23 @@ from tracemill.records.message import Message, ToolCall
 REDACTOR = Redactor(key=b"k")
 PLACEHOLDER = re.compile(r"<[A-Z_]+_[0-9a-f]{8}>")
 PRINTING = r"""
+glab variable get DEPLOY_PASSWORD
+airflow variables get hook_secret
+puppet lookup profile::db::root_password --node db1 --render-as s
+salt-call pillar.get mailer:smtp_password
+keeper get 'prod db' --format password
+kubectl view-secret shop-db password
+mytool settings show --name smtp-password
+redis-cli acl genpass
+vault write -field=secret_id -f auth/approle/role/ci/secret-id
+aws dynamodb get-item --table-name t --query Item.webhook_secret.S --output text
+curl -s http://localhost:8080/v1/items/1 | jq -r '.fields[] | select(.id == "password") | .value'
+curl -s localhost:8500/v1/kv/app/mailer/password | jq -r '.[0].Value'
+docker config inspect app_smtp_password | jq -r '.[0].Spec.Data'
+vault operator init -format=json | jq -r '.unseal_keys_b64[]'
+mariadb -N -e "select value from settings where name = 'smtp_password'" shop
+docker exec nexus cat /nexus-data/admin.password
+sudo gitlab-rails runner 'puts Gitlab::CurrentSettings.runners_registration_token'
 pass show x
 cd app && pass show x
 op read "op://Private/db/password"
@@ -257,6 +274,18 @@ apt-get install -qq pass; pass show x
 sed -i s/a/b/ f && pass show x
 """.strip("\n").split("\n")
 HARMLESS = r"""
+apt show libsecret-password
+kubectl get sa api-token
+systemctl show vault-token
+gh variable list
+git show HEAD:docs/token
+terraform state list
+aws lambda get-function-configuration --function-name f --query CodeSha256 --output text
+curl -s localhost:8500/v1/kv/app/mailer/password | jq -r '.[0].ModifyIndex'
+curl -s http://localhost:8080/v1/items/1 | jq -r '.fields[] | select(.id == "title") | .value'
+mariadb -N -e "select value from settings where name = 'page_size'" shop
+airflow variables get page_size
+vault operator init -status
 pass show x | wc -c
 pass show x | sha256sum
 pass show x | pbcopy

@@ -136,7 +136,9 @@ def test_a_value_of_a_names_shape_is_found_where_it_stands_alone() -> None:
         assert re.fullmatch(rf"using <PASSWORD_[0-9a-f]{{8}}> now, not x{value}y", content)
 
 
-@pytest.mark.parametrize("value", ["summerinparis", "OSIXDRl5", "kLeMh(Aqyw)*xqkm", "YlTiOv@JMk/yYDHT"])
+@pytest.mark.parametrize(
+    "value", ["summerinparis", "OSIXDRl5", "Blue-Kettle-93", "kLeMh(Aqyw)*xqkm", "YlTiOv@JMk/yYDHT"]
+)
 def test_a_password_that_reads_as_a_word_or_as_code_is_carried(value: str) -> None:
     env = ToolCall("c1", "Bash", '{"command": "cat .env"}')
     told = f"401 with {value} again, also `{value}` and 'app:{value}@db'"
