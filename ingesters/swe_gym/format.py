@@ -17,8 +17,8 @@ _SIDES = ("chosen", "rejected")
 
 def _detect(record: Record) -> str | None:
     """Detect rows with `messages`, `trajectory` or `conversations`, or a request and its response."""
-    if not _ROW_KEYS.isdisjoint(record):
-        return "swe_gym" if any(name in record for name in LISTS) else None
+    if not _ROW_KEYS.isdisjoint(record) and any(name in record for name in LISTS):
+        return "swe_gym"
     return "swe_gym" if _holds_chat(record) or _holds_turns(record) or is_response_row(record) else None
 
 

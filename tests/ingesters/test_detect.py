@@ -46,6 +46,8 @@ ROW = {"instance_id": "a__b-1", "messages": []}
         (ROW, "swe_gym"),
         ({"traj_id": "x", "messages": "[]", "resolved": True}, "swe_gym"),
         ({"instance_id": "a", "trajectory": [], "target": True}, "swe_gym"),
+        ({"instance_id": "a", "input": "mend it", "output": [{"type": "message"}]}, "swe_gym"),
+        ({"instance_id": "a", "input": "mend it", "output": "done"}, None),
         ({"messages": []}, "swe_gym"),
         ({"info": {}, "messages": []}, None),
         ({"timestamp": "t", "type": "session_meta", "payload": {}}, "codex"),
