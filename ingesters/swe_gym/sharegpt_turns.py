@@ -3,7 +3,8 @@
 LLaMA-Factory writes calls and results as turns of their own
 (https://llamafactory.readthedocs.io/en/latest/getting_started/data_preparation.html). Hermes writes them as
 `<tool_call>` and `<tool_response>` in the text, and thoughts as `<think>`. Calls have no ids there: results
-answer them in order.
+answer them in order. What answers a call that stays in its text (`<function=...>`) is a message of the user,
+as harnesses with such calls send it.
 """
 
 import json
@@ -50,6 +51,7 @@ def holds_tags(listed: Sequence[Any]) -> bool:
 def chat_of_turns(listed: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield the turns as chat messages, in order. Raises NotUnderstood."""
     answer: dict[str, Any] | None = None
+    in_text = False
     for item in listed:
         role, value = _read_turn(item)
         if role == "call" and _TEXT_CALL not in value:
@@ -57,12 +59,16 @@ def chat_of_turns(listed: Sequence[Any]) -> Iterator[dict[str, Any]]:
             if answer is None:
                 answer = {"role": "assistant", "content": ""}
             answer |= {**calls, "tool_calls": [*answer.get("tool_calls", ()), *calls["tool_calls"]]}
+            in_text = False
             continue
         if answer is not None:
             yield answer
             answer = None
         if role in ("assistant", "call"):
             answer = _answer(value)
+            in_text = _TEXT_CALL in value and "tool_calls" not in answer
+        elif role == "tool" and in_text:
+            yield {"role": "user", "content": value}
         elif role == "tool":
             yield from _results(value, item)
         else:

@@ -101,18 +101,24 @@ def test_calls_of_one_turn_are_a_list_and_text_calls_stay_text(tmp_path: Path) -
     both = f"<think>two</think>[{call(path='a')}, {call(path='b')}]"
     said = turns(("human", "go"), ("function_call", both), ("observation", "x"), ("observation", "y"))
     written = "I run it.\n<function=execute_bash><parameter=command>ls</parameter></function>"
-    said += turns(("function_call", written), ("observation", "z"), ("gpt", "done"))
+    failed = "EXECUTION RESULT of [execute_bash]:\nno such file\n[The command completed with exit code 2.]"
+    said += turns(("function_call", written), ("observation", "z"))
+    said += turns(("function_call", written), ("observation", failed), ("gpt", "done"))
     (trace,), report = read(tmp_path, {"conversations": json.dumps(said), "agent": "CodeAct OpenHands"})
     assert told(trace)[1:] == [
         ("assistant", "", 'call-1-0:read{"path":"a"} call-1-1:read{"path":"b"}'),
         ("tool", "x", "call-1-0"),
         ("tool", "y", "call-1-1"),
         ("assistant", written, ""),
-        ("tool", "z", ""),
+        ("user", "z", ""),
+        ("assistant", written, ""),
+        ("user", failed, ""),
         ("assistant", "done", ""),
     ]
     assert trace.contexts[0].messages[1].reasoning == "two"
-    assert (trace.harness, dict(report.flags)) == ("openhands", {"result without its call": 1})
+    assert [m.is_error for m in trace.contexts[0].messages[-4:]] == [None, None, True, None]
+    assert (trace.harness, report.tool_errors, dict(report.flags)) == ("openhands", 1, {})
+    assert dict(report.skipped) == {}
 
 
 @pytest.mark.parametrize(
