@@ -214,7 +214,7 @@ class PairedMessages:
             self.messages.append(
                 message if call_id == message.tool_call_id else replace(message, tool_call_id=call_id)
             )
-        elif named in self._used:
+        elif named and named in self._used:
             self.dropped[DUPLICATE_RESULT] += 1
         else:
             self._used.add(named)

@@ -442,6 +442,14 @@ def test_a_second_result_is_left_out_and_an_id_used_again_is_another_call(tmp_pa
     assert report.flags == {"result without its call": 1}
 
 
+def test_every_result_that_names_no_call_and_finds_none_open_stays(tmp_path: Path) -> None:
+    said = [("user", "go"), ("assistant", "I look"), ("tool", "a"), ("assistant", "again"), ("tool", "b")]
+    row = {"messages": [_message(role, text) for role, text in (*said, ("tool", "c"), ("assistant", "done"))]}
+    (trace,), report = ingest_file(_lines(tmp_path / "t.jsonl", row))
+    assert [m.content for m in trace.contexts[0].messages if m.role == "tool"] == ["a", "b", "c"]
+    assert (dict(report.flags), dict(report.skipped)) == ({"result without its call": 3}, {})
+
+
 def test_broken_json_text_and_missing_columns_are_counted_by_name(tmp_path: Path) -> None:
     table = pa.Table.from_pylist(
         [
