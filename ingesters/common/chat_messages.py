@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import orjson
+
 from tracemill.ingesters.common.growing_context import DUPLICATE_RESULT, ORPHAN_RESULT
 from tracemill.ingesters.common.openai_messages import (
     first_text,
@@ -47,6 +49,7 @@ _RESULT_STARTS = (
     _REFUSED_EDIT,
 )
 _PROMPT_END = "bash-$"
+_ENVELOPE_STARTS = ('{"output":', '{"exit_code":')
 _TAIL = 800
 _HEAD = 4000
 
@@ -122,6 +125,8 @@ def chat_text_error(text: str) -> tuple[bool | None, ErrorKind | None]:
     """
     if text.endswith(_PROMPT_END) and (shell := _prompt_lines(text)):
         text = text[: shell.start()]
+    if text.startswith(_ENVELOPE_STARTS) and (code := _code_of_envelope(text)) is not None:
+        return code != 0, ErrorKind.EXIT_CODE if code else None
     kind = error_kind_of(text, None) or _harness_error(text)
     if kind is not None:
         return True, kind
@@ -139,6 +144,16 @@ def find_chat_cwd(text: str) -> str | None:
 def _prompt_lines(text: str) -> re.Match[str] | None:
     start = text.rfind("\n(Open file: ", -_TAIL)
     return _PROMPT_LINES.match(text, start if start >= 0 else max(0, text.rfind("\n(Current dir", -_TAIL)))
+
+
+def _code_of_envelope(text: str) -> int | None:
+    """Return the exit code of a command whose result is an object, as Hermes writes it: output and code."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    code = value.get("exit_code") if isinstance(value, dict) and "output" in value else None
+    return code if type(code) is int else None
 
 
 def _harness_error(text: str) -> ErrorKind | None:

@@ -98,6 +98,29 @@ def test_failures_are_read_off_the_text(tmp_path: Path) -> None:
     assert [r.is_error for s in trace.states() for r in s.results] == [None]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"output": "a.py", "exit_code": 0, "error": null}', (False, None)),
+        ('{"output": "[Command finished with exit code 1]", "exit_code": 0, "error": null}', (False, None)),
+        ('{"output":"bash: ruf: command not found","exit_code":127,"error":null}', (True, "exit_code")),
+        ('{"exit_code": 1, "output": "no pears"}', (True, "exit_code")),
+        ('{"exit_code": 1, "pears": 2}', (None, None)),
+        ('{"output": "3 pears", "exit_code": "1"}', (None, None)),
+        ('{"output": "3 pears", "exit_code": true}', (None, None)),
+        ('{"output": "cut, "exit_code": 1', (None, None)),
+    ],
+)
+def test_a_result_that_is_an_object_tells_its_exit_code(
+    tmp_path: Path, text: str, said: tuple[bool | None, str | None]
+) -> None:
+    row = _row(messages=[*_messages()[:3], _message("tool", text, tool_call_id="c1")])
+    (trace,), report = ingest_file(_lines(tmp_path / "t.jsonl", row))
+    (result,) = (r for s in trace.states() for r in s.results)
+    assert (result.is_error, result.error_kind) == said
+    assert (result.content, report.tool_errors) == (text, int(said[0] is True))
+
+
 def test_parquet_json_and_lines_give_equal_traces(tmp_path: Path) -> None:
     rows = [_row(instance_id=f"orchard__seedbank-{n}", resolved=n % 2 == 0) for n in range(130)]
     for row in rows:
