@@ -12,8 +12,22 @@ def is_turn(item: Any) -> bool:
     return isinstance(item, dict) and isinstance(item.get("from"), str) and "value" in item
 
 
+def flat_response_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a rollout of NeMo Gym with the keys of its request and response, any other row as it is.
+
+    Source: https://github.com/NVIDIA-NeMo/Gym.
+    """
+    asked, answer = row.get("responses_create_params"), row.get("response")
+    if not isinstance(asked, Mapping) or not isinstance(answer, Mapping):
+        return row
+    shared = {key: asked.get(key) or answer.get(key) for key in ("instructions", "tools")}
+    model = {"model": answer.get("model") or asked.get("model"), "id": answer.get("id")}
+    return {**row, **shared, **model, "input": asked.get("input"), "output": answer.get("output")}
+
+
 def is_response_row(row: Mapping[str, Any]) -> bool:
     """Return whether a row is a request and its response: `input` and the items of `output`."""
+    row = flat_response_row(row)
     output = row.get("output")
     return (
         isinstance(row.get("input"), str | list)

@@ -7,7 +7,8 @@ The shapes are recognised by their fields:
 - rows of Anthropic's Messages API: `messages` with content blocks, `system` beside them;
 - DataClaw: `messages` with `tool_uses`, which hold calls and their results;
 - ShareGPT: `conversations` (or `messages`) of turns {from, value}, or of chat messages;
-- a request and its response of the Responses API: `instructions`, `input` and `output`.
+- a request and its response of the Responses API: `instructions`, `input` and `output`;
+- a rollout of NeMo Gym: the same in `responses_create_params` and `response`.
 
 A row with other content is left out, with the reason (`row_messages`). A row is the last prompt and its
 response, so the prompt of message k is the messages before it.
@@ -43,7 +44,7 @@ from tracemill.ingesters.common.openai_messages import (
 from tracemill.ingesters.common.run_identity import PREVIEWED, run_identity_digest
 from tracemill.ingesters.swe_gym.response_items import chat_of_items, is_response_item, items_of_response
 from tracemill.ingesters.swe_gym.row_messages import NotUnderstood, parse_row_message, part_not_understood
-from tracemill.ingesters.swe_gym.row_signs import LISTS, is_response_row, is_turn
+from tracemill.ingesters.swe_gym.row_signs import LISTS, flat_response_row, is_response_row, is_turn
 from tracemill.ingesters.swe_gym.sdk_messages import (
     chat_of_core,
     chat_of_ui,
@@ -112,6 +113,7 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
     if not isinstance(row, dict):
         report.skipped["row is not an object"] += 1
         return None
+    row = flat_response_row(row)
     raw = _raw_messages(row, report)
     if raw is None:
         return None

@@ -24,10 +24,15 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "inputs" / "swe_gym" / "turns
 
 
 def read(tmp_path: Path, *rows: Any) -> tuple[list[Trace], IngestReport]:
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = write(tmp_path, *rows)
     assert detect(path) == "swe_gym"
     return ingest_file(path)
+
+
+def write(tmp_path: Path, *rows: Any) -> Path:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
 
 
 def turns(*pairs: tuple[str, Any]) -> list[dict[str, Any]]:
@@ -87,6 +92,44 @@ def test_turns_of_one_answer_are_one_message_and_results_answer_in_order() -> No
         ("user", "Weigh the pears.", ""),
         ("assistant", "", 'call_1:weigh{"what": "pears"}'),
     ]
+
+
+def test_a_rollout_of_nemo_gym_is_read_as_its_request_and_its_response(tmp_path: Path) -> None:
+    weigh = {"type": "function_call", "call_id": "call_1", "name": "weigh", "arguments": '{"what": "pears"}'}
+    items = [
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I weigh."}]},
+        weigh | {"id": "fc_1", "status": "completed"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "3 kg"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "3 kg."}]},
+    ]
+    tool = {"type": "function", "name": "weigh", "parameters": {"type": "object", "properties": {}}}
+    asked = {"input": [{"role": "user", "content": "Weigh the pears."}], "instructions": "Be brief."}
+    row = {
+        "responses_create_params": asked | {"tools": [tool], "model": None},
+        "response": {"id": "resp_1", "object": "response", "model": "orchard/scales-1", "output": items},
+        "reward": 1.0,
+        "resolved": True,
+        "instance_id": "orchard__scales-4",
+    }
+    (trace,), report = read(tmp_path, row)
+    assert told(trace) == [
+        ("system", "Be brief.", ""),
+        ("user", "Weigh the pears.", ""),
+        ("assistant", "I weigh.", 'call_1:weigh{"what": "pears"}'),
+        ("tool", "3 kg", "call_1"),
+        ("assistant", "3 kg.", ""),
+    ]
+    (context,) = trace.contexts
+    assert [(step.cut, step.model) for step in context.steps] == [(cut, "orchard/scales-1") for cut in (2, 4)]
+    assert [(tool.name, tool.origin) for tool in context.tools] == [("weigh", "recorded")]
+    assert (trace.outcome, trace.instance_id, context.fidelity.context) == (
+        "resolved",
+        "orchard__scales-4",
+        "complete",
+    )
+    assert (report.states, report.tool_calls, dict(report.skipped)) == (2, 1, {})
+    other, counts = ingest_file(write(tmp_path, row | {"response": {"output": []}}))
+    assert (other, sum(counts.skipped.values())) == ([], 1)
 
 
 def test_a_call_without_a_result_loses_what_follows(tmp_path: Path) -> None:
