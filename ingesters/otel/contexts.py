@@ -1,7 +1,8 @@
 """Build contexts of the recorded prompts, so that every step is shown the messages of its span.
 
 A prompt that begins with all messages of the context, the last answer among them, continues it. Any other
-begins a context.
+begins a context. A call that a later prompt shows under another id, which no result there names, keeps the id
+of its answer: OpenLLMetry writes the ids of items there, and of the calls elsewhere.
 """
 
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ class ExactContexts:
     def add(self, turn: PromptTurn) -> None:
         """Add the next turn."""
         held = self._messages
+        turn = replace(turn, prompt=_with_held_ids(held, turn.prompt))
         common = _common(held, turn.prompt)
         if common < len(held) or turn.tools != self._tools:
             start = self._start_of(turn, common) if self._steps or self.contexts else "start"
@@ -87,6 +89,20 @@ class ExactContexts:
         if last < len(prompt) and is_same(held[last], prompt[last]):
             return "microcompaction"
         return "compaction" if len(prompt) < len(held) else "rewritten"
+
+
+def _with_held_ids(held: Sequence[Message], prompt: Sequence[Message]) -> list[Message]:
+    """Return a prompt whose calls have the ids that the context knows, where only these pair with results."""
+    answered = {message.tool_call_id for message in prompt if message.role == "tool"}
+    shown = list(prompt)
+    for place, (ours, theirs) in enumerate(zip(held, prompt, strict=False)):
+        known = tuple(call.id for call in ours.tool_calls)
+        given = tuple(call.id for call in theirs.tool_calls)
+        if known != given and len(known) == len(given) and answered.isdisjoint(given):
+            calls = tuple(replace(call, id=id_) for call, id_ in zip(theirs.tool_calls, known, strict=True))
+            if is_same(ours, replace(theirs, tool_calls=calls)):
+                shown[place] = replace(theirs, tool_calls=calls)
+    return shown
 
 
 def _common(held: list[Message], prompt: list[Message]) -> int:

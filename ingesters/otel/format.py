@@ -34,7 +34,7 @@ def _is_generative(span: Any) -> bool:
 
 FORMAT = Format(
     name="otel",
-    version=1,
+    version=2,
     dialects=("otel",),
     detect=_detect,
     read=lazy_function("tracemill.ingesters.otel.ingest_spans:iter_traces"),

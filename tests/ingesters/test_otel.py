@@ -130,6 +130,42 @@ def test_a_prompt_that_does_not_continue_begins_a_context(tmp_path: Path) -> Non
     assert report.steps_main == 8
 
 
+@pytest.mark.parametrize(
+    ("names", "starts", "calls"),
+    [
+        (("c1", "c1"), [("start", 3)], [["c1"], ["c1", "c2"], ["c1", "c2"]]),
+        (("item1", "c1"), [("start", 3)], [["c1"], ["c1", "c2"], ["c1", "c2"]]),
+        (
+            ("item1", "item1"),
+            [("start", 1), ("rewritten", 2)],
+            [["c1"], ["item1", "c2"], ["item1", "c2"]],
+        ),
+    ],
+)
+def test_a_call_that_a_prompt_shows_under_the_id_of_its_item_keeps_its_own(
+    tmp_path: Path, names: tuple[str, str], starts: list[tuple[str, int]], calls: list[list[str]]
+) -> None:
+    """The prompt names call and result; only where the result names the call's own id is it the same call."""
+    export = Export()
+    talk = [said("user", "Water the beds.")]
+    first = call_part("c1", "read_file", path="1.py")
+    export.chat(talk, said("assistant", first), tools=[TOOL])
+    talk += [said("assistant", first | {"id": names[0]}), said("tool", result_part(names[1], "dry"))]
+    step(export, talk, 2, tools=[TOOL])
+    export.chat(talk, said("assistant", "Done."), tools=[TOOL])
+    (trace,), report = read(tmp_path, export)
+    assert contexts(trace) == starts
+    states = list(trace.states())
+    ids = [[call.id for m in (*s.messages, s.student_action) for call in m.tool_calls] for s in states]
+    assert ids == calls
+    assert [[m.tool_call_id for m in s.messages if m.role == "tool"] for s in states] == [
+        [],
+        calls[1][:1],
+        calls[2],
+    ]
+    assert (report.steps_main, dict(report.flags), dict(report.skipped)) == (3, {}, {})
+
+
 def test_an_agent_that_another_calls_is_a_side_trace(tmp_path: Path) -> None:
     export = Export()
     agent = {"gen_ai__agent__name": "gardener", "gen_ai__conversation__id": "k1"}
