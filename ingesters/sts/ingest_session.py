@@ -2,6 +2,9 @@
 
 Source: https://huggingface.co/docs/hub/session-traces-format. `tracemill export --format sts` says in the
 header what messages have no place for: which answers are no step, which calls failed, tools, fidelity.
+
+llama.app writes a tree: each message has an `id` and names its `parent`. One whose parent is not the message
+before it begins a context with the path to that parent.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,16 +36,18 @@ ROLES = ("user", "assistant", "system", "tool")
 NO_HEADER = "message before the header"
 NO_STEP = "session without a step"
 NO_STEP_HERE = "answer that is no step"
+NO_PARENT = "message whose parent is not in the file"
 _STARTS = get_args(ContextStart)
 _KINDS = frozenset(kind.value for kind in ErrorKind)
 
 
 @dataclass(slots=True)
 class Session:
-    """A session under construction: its header, its messages, its steps.
+    """A session under construction: its header, its contexts, messages and steps of the last one.
 
-    `own` is True for what tracemill exported: its messages are taken as they stand. `copied` are the places
-    of answers that are no step, `results` what is known of results by their place.
+    `tree` holds the messages that have ids, each with its parent's, `last` the id of the latest. `own` is
+    True for what tracemill exported: its messages are taken as they stand. `copied` are the places of answers
+    that are no step, `results` what is known of results by their place.
     """
 
     header: Mapping[str, Any]
@@ -56,6 +61,10 @@ class Session:
     place: int = 0
     lost_from: int | None = None
     lost: bool = False
+    contexts: list[Context] = field(default_factory=list)
+    start: ContextStart = "start"
+    tree: dict[str, tuple[str | None, Mapping[str, Any]]] = field(default_factory=dict)
+    last: str | None = None
 
     def __post_init__(self) -> None:
         self.own = isinstance(self.header.get("results"), list)
@@ -64,12 +73,15 @@ class Session:
 
     def add(self, message: Mapping[str, Any]) -> None:
         """Add a message, as a step where it is an answer of the model."""
+        if not self.own:
+            self._take_place(message)
+            if _says_nothing(message):
+                return
         unread = unread_message(message)
         self.report.unknown.update(f"message {record_type(name)}" for name in unread)
         self.lost |= bool(unread)
         read = self._read(message)
-        acts = bool(read.content.strip() or read.tool_calls)
-        if read.role == "assistant" and not acts and not self.own:
+        if read.role == "assistant" and not _acts(read) and not self.own:
             self.report.flags[NO_ACTION] += 1
             self.place += 1
             return
@@ -86,6 +98,42 @@ class Session:
         else:
             self.paired.add(read)
         self.place += 1
+
+    def _take_place(self, message: Mapping[str, Any]) -> None:
+        """Put a message in its place in the tree, which may begin a context."""
+        own, parent = first_text(message.get("id")), first_text(message.get("parent"))
+        if self.last is not None and "parent" in message and parent != self.last:
+            self._branch(parent)
+        self.last = own
+        if own is not None:
+            self.tree[own] = (parent, message)
+
+    def _branch(self, parent: str | None) -> None:
+        """Begin a context with the path to a message."""
+        self._close()
+        self.report.branches_real += 1
+        path: list[Mapping[str, Any]] = []
+        left = dict(self.tree)
+        while parent in left:
+            parent, message = left.pop(parent)
+            path.append(message)
+        if parent is not None:
+            self.report.flags[NO_PARENT] += 1
+            self.lost = True
+        self.paired, self.steps, self.lost_from, self.start = PairedMessages(), [], None, "rewind"
+        for message in reversed(path):
+            read = self._read(message)
+            if not _says_nothing(message) and (read.role != "assistant" or _acts(read)):
+                self.paired.add(read)
+        self.paired.dropped.clear()
+        self.paired.loose.clear()
+
+    def _close(self) -> None:
+        """End the current context, which is kept where it holds a step."""
+        self.report.skipped.update(self.paired.dropped)
+        self.report.flags.update(self.paired.loose)
+        if self.steps:
+            self.contexts.append(self._context(tuple(self.paired.messages)))
 
     def _read(self, message: Mapping[str, Any]) -> Message:
         role = message.get("role")
@@ -107,25 +155,24 @@ class Session:
 
     def finish(self) -> Trace | None:
         """Return the trace of the session, None where it holds no step."""
-        self.report.skipped.update(self.paired.dropped)
-        self.report.flags.update(self.paired.loose)
-        if not self.steps:
+        self._close()
+        if not self.contexts:
             self.report.skipped[NO_STEP] += 1
             return None
-        header, messages = self.header, tuple(self.paired.messages)
+        header = self.header
         harness = first_text(header.get("harness")) or "unknown"
         version = first_text(header.get("harness_version"))
-        calls = collect_message_calls(messages)
+        calls = collect_message_calls(message for each in self.contexts for message in each.messages)
         tools = parse_openai_tools(header.get("tools"), calls, harness_for(harness, version))
         return Trace(
             trace_id=make_trace_id(DIALECT, harness, first_text(header.get("id")) or ""),
             source=DIALECT,
             dialect=DIALECT,
             harness=harness,
-            contexts=(replace(self._context(messages), tools=tools),),
+            contexts=tuple(replace(each, tools=tools) for each in self.contexts),
             harness_version=version,
             licence=first_text(header.get("licence")),
-            started_at=next((step.timestamp for step in self.steps if step.timestamp), None),
+            started_at=next((s.timestamp for each in self.contexts for s in each.steps if s.timestamp), None),
             origin=self.origin,
         )
 
@@ -147,10 +194,10 @@ class Session:
         )
         start: Any = header.get("context_start")
         return Context(
-            0,
+            len(self.contexts),
             messages,
             tuple(self.steps),
-            start if start in _STARTS else "start",
+            start if start in _STARTS else self.start,
             (),
             fidelity,
             lost_from if isinstance(lost_from, int) else 0,
@@ -192,7 +239,16 @@ def unread_message(message: Mapping[str, Any]) -> list[str]:
     calls = message.get("toolCalls")
     if calls is not None and not (isinstance(calls, list) and all(map(_name, calls))):
         unread.append("toolCalls")
-    return unread
+    return [*unread, "extra"] if message.get("extra") else unread
+
+
+def _says_nothing(message: Mapping[str, Any]) -> bool:
+    """Return whether a message is an empty system prompt, such as the root of a tree, which is not sent."""
+    return message.get("role") == "system" and not message.get("content")
+
+
+def _acts(message: Message) -> bool:
+    return bool(message.content.strip() or message.tool_calls)
 
 
 def _listed(record: Mapping[str, Any], key: str) -> list[Any]:

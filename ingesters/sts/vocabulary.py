@@ -8,7 +8,8 @@ from tracemill.ingesters.sts.ingest_session import unread_message
 from tracemill.records.ingest_report import record_type
 
 _MESSAGE_KEYS_TEXT = "role content reasoningContent toolCalls toolCallId timestamp model"
-_MESSAGE_KEYS = frozenset(_MESSAGE_KEYS_TEXT.split())
+_TREE_KEYS_TEXT = "id parent children convId type completionId timings extra"
+_MESSAGE_KEYS = frozenset((*_MESSAGE_KEYS_TEXT.split(), *_TREE_KEYS_TEXT.split()))
 
 
 def kinds_of_line(record: Record) -> Iterator[KindSeen]:

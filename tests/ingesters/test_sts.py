@@ -69,6 +69,56 @@ def test_a_session_of_another_program(tmp_path: Path) -> None:
     assert (dict(report.skipped), dict(report.flags), dict(report.unknown)) == ({}, {}, {})
 
 
+def node(own: str, parent: str | None, role: str, content: str, **fields: Any) -> dict[str, Any]:
+    return message(role, content, id=own, parent=parent, convId="t1", type="text", children=[], **fields)
+
+
+TREE = [
+    HEAD | {"harness": "llama.app", "id": "t1", "currNode": "a3"},
+    node("root", None, "system", ""),
+    node("u1", "root", "user", "Count the beds."),
+    node("a1", "u1", "assistant", "", toolCalls=[call("c1", "bash", '{"command": "ls"}')]),
+    node("r1", "a1", "tool", "Exit code 2\nno such bed", toolCallId="c1"),
+    node("a2", "r1", "assistant", "None."),
+    node("a3", "r1", "assistant", "", toolCalls=[call("c2", "bash", '{"command": "ls -a"}')]),
+    node("r3", "a3", "tool", "beds.py", toolCallId="c2"),
+    node("a4", "r3", "assistant", "One."),
+]
+
+
+def test_a_tree_of_messages_is_a_context_for_each_branch(tmp_path: Path) -> None:
+    (trace,), report = ingest_file(write(tmp_path / "t1.jsonl", TREE))
+    assert [(c.start, len(c.steps), [m.content for m in c.messages]) for c in trace.contexts] == [
+        ("start", 2, ["Count the beds.", "", "Exit code 2\nno such bed", "None."]),
+        ("rewind", 2, ["Count the beds.", "", "Exit code 2\nno such bed", "", "beds.py", "One."]),
+    ]
+    states = list(trace.states())
+    assert [[m.role for m in s.messages] for s in states] == [
+        ["user"],
+        ["user", "assistant", "tool"],
+        ["user", "assistant", "tool"],
+        ["user", "assistant", "tool", "assistant", "tool"],
+    ]
+    assert {(s.fidelity.system, s.fidelity.context) for s in states} == {("absent", "approximate")}
+    assert (report.states, report.tool_errors, report.branches_real) == (4, 1, 1)
+    assert (dict(report.skipped), dict(report.flags), dict(report.unknown)) == ({}, {}, {})
+
+
+def test_a_branch_without_its_parent_and_what_is_attached_are_lost(tmp_path: Path) -> None:
+    records = [each for each in TREE if each["type"] == "session" or each["message"]["id"] != "r1"]
+    (trace,), report = ingest_file(write(tmp_path / "t1.jsonl", records))
+    assert [(c.start, len(c.steps), c.fidelity.context) for c in trace.contexts] == [
+        ("start", 1, "approximate"),
+        ("rewind", 1, "lost"),
+        ("rewind", 2, "lost"),
+    ]
+    assert dict(report.flags) == {"message whose parent is not in the file": 2}
+    attached = [*TREE[:2], node("u1", "root", "user", "Count.", extra=[{"type": "TEXT", "name": "beds.py"}])]
+    (trace,), report = ingest_file(write(tmp_path / "t2.jsonl", [*attached, *TREE[3:4]]))
+    assert (trace.contexts[0].fidelity.context, trace.contexts[0].lost_from) == ("lost", 0)
+    assert dict(report.unknown) == {"message extra": 1}
+
+
 def test_what_is_not_understood_is_named_and_what_follows_is_lost(tmp_path: Path) -> None:
     records = [
         message("user", "too early"),
