@@ -35,11 +35,12 @@ _METADATA_KEYS = frozenset(_METADATA_KEYS_TEXT.split())
 """Keys with facts about a message that no model was shown."""
 KNOWN_KEYS = _READ_KEYS | _METADATA_KEYS
 _PLAIN_KEYS = KNOWN_KEYS - {"tool_uses", "thinking", "reasoning", "is_error"}
-READ_PARTS = IMAGE_PARTS | TEXT_PARTS | THOUGHT_PARTS | {"tool_use", "tool_result"}
+READ_PARTS = IMAGE_PARTS | TEXT_PARTS | THOUGHT_PARTS | {"tool_use", "tool_result", "tool_reference"}
 ROLES = frozenset(("system", "developer", "user", "assistant", "ai", "tool", "function"))
 _USE_KEYS = frozenset(("tool", "input", "output", "status", "id", "tool_use_id", "timestamp"))
 _OUTPUT_TEXTS = ("text", "output", "content")
 _OUTPUT_METADATA = frozenset(("raw", "exit_code", "wall_time", "duration", "truncated", "stdout", "stderr"))
+_LOADED = "[tool loaded: "
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w.-]{0,39}")
 
 
@@ -197,8 +198,8 @@ def _of_blocks(item: Mapping[str, Any], parts: Sequence[Any], place: int) -> lis
 def _result(block: Mapping[str, Any]) -> Message:
     content = block.get("content")
     if isinstance(content, list | dict):
-        parts = content if isinstance(content, list) else [content]
-        if _check_parts(parts):
+        content = [_shown_reference(part) for part in (content if isinstance(content, list) else [content])]
+        if _check_parts(content):
             raise NotUnderstood("content block inside of a tool_result")
     elif isinstance(content, int | float):
         raise NotUnderstood("content that is a number")
@@ -208,6 +209,12 @@ def _result(block: Mapping[str, Any]) -> Message:
     )
     flag = block.get("is_error")
     return _flagged(message, flag) if isinstance(flag, bool) else message
+
+
+def _shown_reference(part: Any) -> Any:
+    """Return a tool that a search for tools found as a text that names it, any other part as it is."""
+    name = part.get("tool_name") if isinstance(part, dict) and part.get("type") == "tool_reference" else None
+    return {"type": "text", "text": f"{_LOADED}{name}]"} if isinstance(name, str) else part
 
 
 def _with_tool_uses(item: Mapping[str, Any], place: int) -> list[Message]:

@@ -88,6 +88,26 @@ def test_content_blocks_are_read_with_calls_results_and_ids(tmp_path: Path) -> N
     assert present_context(trace, context).kind == "system=recorded,tools=recorded"
 
 
+def test_tools_that_a_search_found_are_named_in_its_result(tmp_path: Path) -> None:
+    found = [{"type": "tool_reference", "tool_name": name} for name in ("Read", "Grep")]
+    row = {
+        "messages": [
+            ASK,
+            {"role": "assistant", "content": [use("ToolSearch", "toolu_1", query="select:Read,Grep")]},
+            {"role": "user", "content": [result("toolu_1", found)]},
+            {"role": "assistant", "content": [use("Read", "toolu_2", file_path="a.py")]},
+        ]
+    }
+    (trace,), report = read(tmp_path, row)
+    (context,) = trace.contexts
+    assert [m.content for m in context.messages if m.role == "tool"] == [
+        "[tool loaded: Read]\n[tool loaded: Grep]"
+    ]
+    assert (report.states, dict(report.skipped), dict(report.unknown)) == (2, {}, {})
+    found[1] = {"type": "tool_reference"}
+    assert read(tmp_path, row)[1].skipped == {"content part not understood: tool_reference": 1}
+
+
 def claw(**fields: Any) -> dict[str, Any]:
     messages = [
         {"role": "user", "content": "mend it", "timestamp": "2026-02-01T00:00:00Z"},
