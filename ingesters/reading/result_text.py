@@ -40,6 +40,9 @@ _STARTS = (
     *("Sibling tool call errored", "Cancelled: parallel tool call"),
     *("Exit code ", "<returncode>", "The command timed out", "Command timed out", "EXECUTION TIMED OUT"),
 )
+_EXECUTED = "EXECUTION RESULT of ["
+_EXECUTION = re.compile(r"\AEXECUTION RESULT of \[[\w.-]{1,80}\]:\n")
+"""What OpenHands puts in front of a result where it sends results as the user's."""
 _HEAD = 400
 _TAIL = 800
 _STILL_RUNNING = -1
@@ -53,7 +56,10 @@ def error_kind_of(text: str, is_error: bool | None) -> ErrorKind | None:
     """
     if is_error is False:
         return None
-    head = text[: _HEAD + 20].removeprefix("OBSERVATION:\n").lstrip()
+    head = text[: _HEAD + 20].removeprefix("OBSERVATION:\n")
+    if head.startswith(_EXECUTED):
+        head = _EXECUTION.sub("", head)
+    head = head.lstrip()
     kind = _kind_by_marker(head, text[-_TAIL:].rstrip())
     if kind is None and is_error:
         return _kind_by_phrase(head)
