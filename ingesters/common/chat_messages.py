@@ -31,6 +31,8 @@ _ROLES: Mapping[str, str] = {"ai": "assistant", "developer": "system", "function
 _EXIT_ZERO = re.compile(r"\[(?:The command completed|Command finished) with exit code 0\b")
 _ZERO = "with exit code 0"
 _MINI_ZERO = "<returncode>0</returncode>"
+_EXITED = "Command exited with code "
+_EXITED_END = re.compile(r"(?:^|\n)\(?Command exited with code [1-9]\d{0,2}\)?\s*\Z")
 _PROMPT_LINES = re.compile(
     r"\n(?:\(Open file: [^\n]*\)\n)?\(Current directory: (?P<cwd>[^\n]*)\)\nbash-\$\s*\Z"
 )
@@ -51,6 +53,7 @@ _RESULT_STARTS = (
 _PROMPT_END = "bash-$"
 _ENVELOPE_STARTS = ('{"output":', '{"exit_code":')
 _TAIL = 800
+_EXITED_TAIL = 80
 _HEAD = 4000
 
 
@@ -157,7 +160,9 @@ def _code_of_envelope(text: str) -> int | None:
 
 
 def _harness_error(text: str) -> ErrorKind | None:
-    """Return the error that SWE-agent or mini-swe-agent reports in a result's text."""
+    """Return the error that SWE-agent, mini-swe-agent, Pi or OpenClaw reports in a result's text."""
+    if _EXITED in text[-_EXITED_TAIL:] and _EXITED_END.search(text, max(0, len(text) - _EXITED_TAIL)):
+        return ErrorKind.EXIT_CODE
     start = len(_OBSERVATION) if text.startswith(_OBSERVATION) else 0
     if text.startswith(_REFUSED_EDIT, start) or text.endswith(_MALFORMED):
         return ErrorKind.TOOL_ERROR

@@ -109,9 +109,15 @@ def test_failures_are_read_off_the_text(tmp_path: Path) -> None:
         ('{"output": "3 pears", "exit_code": "1"}', (None, None)),
         ('{"output": "3 pears", "exit_code": true}', (None, None)),
         ('{"output": "cut, "exit_code": 1', (None, None)),
+        ("no pears\n\nCommand exited with code 127", (True, "exit_code")),
+        ("no pears\n\n(Command exited with code 1)\n", (True, "exit_code")),
+        ("Command exited with code 2", (True, "exit_code")),
+        ("Command exited with code 0", (None, None)),
+        ("Command exited with code 1\nsays the log", (None, None)),
+        ("the log says Command exited with code 1", (None, None)),
     ],
 )
-def test_a_result_that_is_an_object_tells_its_exit_code(
+def test_a_result_tells_its_exit_code_in_an_object_or_in_its_last_line(
     tmp_path: Path, text: str, said: tuple[bool | None, str | None]
 ) -> None:
     row = _row(messages=[*_messages()[:3], _message("tool", text, tool_call_id="c1")])
