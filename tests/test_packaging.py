@@ -151,6 +151,7 @@ def released(script: Path, folder: Path) -> list[dict[str, Any]]:
     return [row for table in tables for row in pq.read_table(table).to_pylist()]
 
 
+@pytest.mark.long
 def test_the_wheel_releases_the_rows_that_the_checkout_releases(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "wheel").mkdir()
     (tmp_path / "checkout").mkdir()

@@ -14,6 +14,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "feature_deletion" /
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_example_makes_verifies_runs_and_reads(worktree: Path) -> None:
     orchard.sandbox()
     ended = subprocess.run(

@@ -88,6 +88,7 @@ def teachers(orchard_tasks: list[Task]) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_disputes_of_episodes_are_settled_by_execution(
     orchard_tasks: list[Task], teachers: str, tmp_path: Path
 ) -> None:

@@ -153,6 +153,7 @@ def test_a_stop_at_the_cap_of_the_day_is_taken_up_by_the_same_run(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_whole_run_says_so_too_and_a_scheduled_one_begins_anew(
     tracemill: Any, tmp_path: Path, prefect_server: dict[str, str]
 ) -> None:

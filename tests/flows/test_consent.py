@@ -121,6 +121,7 @@ def test_accepted_once_it_is_recorded_and_asks_no_more(tracemill: Run, tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_run_whose_lists_let_more_through_asks_again(tracemill: Run, tmp_path: Path) -> None:
     with _server() as server:
         done = _run(tracemill, _config(tmp_path, extra="[privacy]\nredact = ['seedling']"), server, "--yes")

@@ -80,6 +80,7 @@ def test_bad_input_is_one_line_and_writes_nothing(console: Call, tmp_path: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_server_gets_pools_with_limits_deployments_and_automations(
     prefect_server: dict[str, str], tmp_path: Path
 ) -> None:

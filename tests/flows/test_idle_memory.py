@@ -20,7 +20,8 @@ def idle_mb(house: PrefectHouse, name: str) -> float:
     return process.memory_info().rss / 1e6
 
 
-@pytest.mark.parametrize("nights", [0, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("nights", [0, 1])
 def test_an_idle_schedule_and_an_idle_worker_hold_less_than_300_mb(tmp_path: Path, nights: int) -> None:
     """Both before their first run and after a night."""
     config = tmp_path / "run.toml"

@@ -124,6 +124,7 @@ def test_teachers_are_tried_beforehand_unless_the_ledger_has_answers(tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_run_with_its_money_on_postgresql_and_a_wrong_password(
     tracemill: Run, postgres: Server, tmp_path: Path
 ) -> None:

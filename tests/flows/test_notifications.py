@@ -96,6 +96,7 @@ def wait_for_messages(messages: list[dict[str, Any]], count: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_each_occasion_sends_one_message_through_the_block(tmp_path: Path) -> None:
     with prefect_serving(tmp_path / "prefect") as env, receiving() as (url, messages):
         done = run(env, sys.executable, "-c", PREPARE, url)

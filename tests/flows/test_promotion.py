@@ -100,6 +100,7 @@ def ranked(model: Path, release: Path) -> tuple[float, float]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # of libraries
 def test_a_better_model_becomes_the_latest_and_a_worse_one_does_not(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

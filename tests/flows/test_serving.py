@@ -93,6 +93,7 @@ def test_a_run_that_fails_or_is_left_out_is_a_line_and_the_next_one_goes_on(tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_servers_that_start_at_once_on_an_empty_prefect_home_all_come_up(tmp_path: Path) -> None:
     script = (
         "from tracemill.cli.commands import quiet_prefect; quiet_prefect()\n"
@@ -169,9 +170,10 @@ def test_a_schedule_that_is_ended_while_its_server_comes_up_leaves_none(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "latency_s",
-    [3.0, pytest.param(40.0, marks=pytest.mark.long)],  # Prefect by itself kills after 30 s
+    [3.0, 40.0],  # Prefect by itself kills after 30 s
 )
 def test_sigterm_in_the_middle_of_a_run_lets_what_is_in_flight_come_home(
     tmp_path: Path, latency_s: float

@@ -24,7 +24,7 @@ TRAININGS: dict[str, dict[str, Any]] = {
     "dpo-lora-packed": {"lora": LORA, "learning_rate": 1e-2, "packing": "prefix"},
     "sft-packed": {"method": "sft", "packing": "prefix"},
 }
-SHARDED = ("fsdp2", pytest.param("deepspeed_zero3", marks=pytest.mark.long))
+SHARDED = ("fsdp2", "deepspeed_zero3")
 """Configurations in `configs/train` that split the model."""
 
 
@@ -91,6 +91,7 @@ def start(folder: Path, name: str, world: int) -> list[subprocess.Popen[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("config", SHARDED, indirect=True)
 @pytest.mark.parametrize("name", TRAININGS)
 def test_two_processes_that_split_a_model_train_as_one_does(name: str, folder: Path, config: str) -> None:
