@@ -581,7 +581,7 @@ def _queried(query: str, given: Flow, named: bool) -> Flow:
 
     `named`: the command before it reads something with the name of a secret.
     """
-    names = find_query_names(query.strip("'\""))
+    names = _find_query_names(query.strip("'\""))
     held = bool(names) and names[-1].lower() in _CONTENT
     while len(names) > 1 and names[-1].lower() in _CONTENT:
         names.pop()
@@ -594,7 +594,7 @@ def _queried(query: str, given: Flow, named: bool) -> Flow:
     return Flow.OTHER if _OTHER_FIELD.match(names[-1]) or given <= Flow.SETTINGS else given
 
 
-def find_query_names(query: str) -> list[str]:
+def _find_query_names(query: str) -> list[str]:
     """Return the fields of a query; one that is selected by its name counts as that name."""
     return _FIELD.findall(_SELECT.sub("", IS_ONE_OF.sub(lambda found: f".{found[1] or found[2]}", query)))
 

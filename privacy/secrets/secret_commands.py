@@ -424,6 +424,7 @@ _MAKES = re.compile(rf"(?:^|[ :])(?:{_ISSUED}[ :-]{_MAKE}|{_MAKE}[-:]{_ISSUED})(
 _ASKS_SETTING = re.compile(
     r"(?:^|[ :])(?:config|configuration|settings?|env|prefs)(?:[ :][a-z-]+)?[ :](?:get|get-value|show|read) (?P<name>\S+)$"
 )
+_HELP = frozenset(("--help", "--version", "-h", "help"))
 _DESCRIBED = frozenset(
     [
         "audit",
@@ -551,7 +552,7 @@ def asks_for_secret(argv: tuple[str, ...]) -> bool | None:
     True: it asks for one, or makes one (`config get secret-key`, `tokens add`). False: it is a script that is
     named so, and may print more. None: neither.
     """
-    if not argv or {"--help", "--version", "-h", "help"} & set(argv) or _selects_other(argv):
+    if not argv or not _HELP.isdisjoint(argv) or _selects_other(argv):
         return None
     operands = [word for word in argv[1:] if word[:1] not in "-'\"" and " " not in word][:6]
     program = _SCRIPT.sub("", argv[0].rpartition("/")[2])
@@ -568,7 +569,7 @@ def asks_for_secret(argv: tuple[str, ...]) -> bool | None:
 @lru_cache(maxsize=1024)
 def names_secret(argv: tuple[str, ...]) -> bool:
     """Tell whether a command reads what it names, and names a secret: `variable get DEPLOY_PASSWORD`."""
-    if {"--help", "--version", "-h", "help"} & set(argv) or _selects_other(argv):
+    if not _HELP.isdisjoint(argv) or _selects_other(argv):
         return False
     operands = [word for word in argv[1:] if word[:1] != "-"]
     read = next((at for at, word in enumerate(operands[:4], 1) if _READS.fullmatch(word)), None)
