@@ -63,11 +63,11 @@ _OTHERS = (
     *(r"st\.[0-9a-f]{8}", r"[ps]k_[A-Za-z0-9]{8}", r"sk-(?:admin-|[A-Za-z0-9]{8})"),
 )
 _ANY = "|".join((build_words_pattern(map(str.encode, _LITERALS)).decode("ascii"), *_OTHERS))
-_OPEN_END = compile_rule_pattern(
-    rf"(?:{_ANY})[\w.~+/=%-]*(?:\x1b\[[0-9;]*m)?(?:\\?\r?\n|[\"'`][ \t]*(?:[+.&\\]?[ \t]*\r?\n|[+.&][ \t]*[frbuFRBU]?[\"'`]))"
-)
+# A line end, or the end of a literal that another one continues.
+_BREAK = r"(?:\\?\r?\n|[\"'`][ \t]*(?:[+.&\\]?[ \t]*\r?\n|[+.&][ \t]*[frbuFRBU]?[\"'`]))"
+_TO_BREAK = rf"[\w.~+/=%-]*(?:\x1b\[[0-9;]*m)?{_BREAK}"
+_OPEN_END = compile_rule_pattern(rf"(?:{_ANY}){_TO_BREAK}")
 _SHAPES = (*map(re.escape, _LITERALS), *_OTHERS)
-_ENDS = r"[\w.~+/=%-]*[\x1b\\\r\n\"'`]"
 _TOGETHER = 40  # formats in a probe
 _DRAWN = compile_rule_pattern(r"[a-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][0-9]")
 _NAME = compile_rule_pattern(r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})*\d{0,2}|[a-z_]+\d{0,2}|[A-Z_]+\d{0,2}")
@@ -204,7 +204,7 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_wrapped,
         *(
-            rf"(?:{'|'.join(_SHAPES[first : first + _TOGETHER])}){_ENDS}"
+            rf"(?:{'|'.join(_SHAPES[first : first + _TOGETHER])}){_TO_BREAK}"
             for first in range(0, len(_SHAPES), _TOGETHER)
         ),
         located=True,
