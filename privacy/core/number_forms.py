@@ -10,6 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import NamedTuple
 
+from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.rule import build_words_pattern, fold
 
 _MIN_DIGITS = 5
@@ -20,7 +21,7 @@ class NumberForm(NamedTuple):
     """The type and form of a number and the module of python-stdnum that checks it; "" where none does."""
 
     kind: str
-    form: re.Pattern[str]
+    form: LazyPattern[str]
     check: str
 
 
@@ -166,7 +167,7 @@ def _read(tables: Iterable[tuple[str, str]]) -> dict[str, list[NumberForm]]:
     for kind, table in tables:
         for line in table.strip("\n").split("\n"):
             labels, form, check = (each.strip() for each in line.split(" =", 2))
-            number = NumberForm(kind, re.compile(rf"(?i)(?:{form}){_END}"), check)
+            number = NumberForm(kind, LazyPattern(rf"(?i)(?:{form}){_END}"), check)
             for label in _unescaped(labels).split("|"):
                 found.setdefault(label.strip(), []).append(number)
     return found
@@ -204,15 +205,15 @@ def _folded(label: str) -> Iterator[bytes]:
     yield from {fold(label), fold(label.upper())}
 
 
-LATIN_LABEL = re.compile(build_words_pattern(each for label in LATIN_LABELS for each in _folded(label)))
-OTHER_LABEL = re.compile("|".join(sorted(map(re.escape, OTHER_LABELS), key=len, reverse=True)))
-LABEL_SUFFIX = re.compile(r"(?:[Nn]umber|[Nn]ummer|No|Nr|Num|Code|Id|ID|Value)|s?(?![^\W_])")
+LATIN_LABEL = LazyPattern(build_words_pattern(each for label in LATIN_LABELS for each in _folded(label)))
+OTHER_LABEL = LazyPattern("|".join(sorted(map(re.escape, OTHER_LABELS), key=len, reverse=True)))
+LABEL_SUFFIX = LazyPattern(r"(?:[Nn]umber|[Nn]ummer|No|Nr|Num|Code|Id|ID|Value)|s?(?![^\W_])")
 FILLER = (
     r"(?:card|number|num|no|nr|nummer|numero|n\xfamero|num\xe9ro|numaras\u0131|numarasi|tunnus|broj|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|il|em|my|his|her|for|f\xfcr|n\xba|n\xb0"
     r"|cliente?|customer|holder|user|coordinates?|position|location)"
 )
 """The pattern of a word between a label and its value."""
-_REST = re.compile(
+_REST = LazyPattern(
     rf"(?:Number|Nummer|No|Nr|Num|Code|Id|ID|Value|s)?(?:[ _.-]*{FILLER})*[ _.:#-]*", re.IGNORECASE
 )
 

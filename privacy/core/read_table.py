@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 
-from tracemill.privacy.core.rule import Span, compile_rule_pattern
+from tracemill.privacy.core.rule import Span, build_rule_pattern
 from tracemill.privacy.core.table_columns import cell_kind, column_type
 
 _MOST_ROWS = 5_000
@@ -16,8 +16,8 @@ _Cells = list[tuple[int, int]]
 """Start and end of the cells of a line, without blanks and quotes."""
 
 _NAME = re.compile(r"\W{0,2}(?:[^\W\d]|#)[\w .#/()%-]{0,48}[\"'`\]*]{0,2}")
-_RULE = compile_rule_pattern(r"[\s|+:=-]*[-=]{2,}[\s|+:=-]*")
-_WIDE = compile_rule_pattern(r"\S+(?: \S+)*")
+_RULE = build_rule_pattern(r"[\s|+:=-]*[-=]{2,}[\s|+:=-]*")
+_WIDE = build_rule_pattern(r"\S+(?: \S+)*")
 
 
 def _by_pipe(text: str, start: int, end: int) -> _Cells:

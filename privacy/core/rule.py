@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+from tracemill.privacy.core.lazy_pattern import LazyPattern
+
 T = TypeVar("T")
 RUN = 20
 REACH = 256
@@ -30,9 +32,9 @@ UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 """The pattern of a UUID."""
 
 
-def compile_rule_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern whose classes (`\\w`, `\\d`, `\\s`, letters in any case) are those of ASCII."""
-    return re.compile(pattern, re.ASCII)
+def build_rule_pattern(pattern: str) -> LazyPattern[str]:
+    """Build a pattern whose classes (`\\w`, `\\d`, `\\s`, letters in any case) are those of ASCII."""
+    return LazyPattern(pattern, re.ASCII)
 
 
 def build_words_pattern(words: Iterable[bytes]) -> bytes:
@@ -110,7 +112,7 @@ class FormatRule:
 
     kind: str
     literals: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: LazyPattern[str]
     probe: str
     check: Callable[[str], bool] | None = None
     prefixed: bool = False
@@ -151,7 +153,7 @@ def build_literal_rule(
     return FormatRule(
         kind,
         tuple(literals.split()),
-        compile_rule_pattern(pattern.replace(r"\<", LEFT)),
+        build_rule_pattern(pattern.replace(r"\<", LEFT)),
         probe,
         check,
         prefixed,
@@ -217,7 +219,7 @@ class TextView:
             self._found[plane, literal] = found
         return found
 
-    def near(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
+    def near(self, pattern: re.Pattern[bytes] | LazyPattern[bytes]) -> Iterator[re.Match[bytes]]:
         """Yield the matches of a pattern in the folded plane, near the ends of probes.
 
         Those are at least all that begin within `REACH` before an end of a probe.
@@ -288,7 +290,7 @@ def fold(value: str) -> bytes:
 
 def make_near_detector(
     literal: bytes,
-    pattern: re.Pattern[str],
+    pattern: LazyPattern[str],
     kind: str,
     check: Callable[[str], bool],
     *,
@@ -313,7 +315,7 @@ def make_near_detector(
 
 def make_anywhere_detector(
     kind: str,
-    pattern: str | re.Pattern[str],
+    pattern: str | re.Pattern[str] | LazyPattern[str],
     probe: str | tuple[str, ...],
     check: Callable[[str], bool] | None = None,
     *,
@@ -327,7 +329,7 @@ def make_anywhere_detector(
 
     A finding is the group `v`, or `w` where that is the last group that matched.
     """
-    searched = compile_rule_pattern(pattern) if isinstance(pattern, str) else pattern
+    searched = build_rule_pattern(pattern) if isinstance(pattern, str) else pattern
 
     def find(view: TextView) -> Iterator[Span]:
         size = len(view.text)

@@ -11,10 +11,10 @@ from tracemill.privacy.core.entropy import (
     is_stand_in,
     is_token,
 )
-from tracemill.privacy.core.rule import compile_rule_pattern
+from tracemill.privacy.core.rule import build_rule_pattern
 from tracemill.privacy.core.set_passwords import is_bare_password, is_made_up_key, is_set_password
 
-_PASSWORD_NAME = compile_rule_pattern(
+_PASSWORD_NAME = build_rule_pattern(
     r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd|w)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key|remote|local|imap|smtp|pop3?|db|mysql|admin|root|bind|login|ftp|proxy|mail|ldap|my|user|trust|sudo|become|export)pass$|bindpw$|rootpw$|authtok$|"
     r"(?-i:[a-z]P(?:ass|wd)$)"
 )
@@ -24,32 +24,32 @@ KEY_ADJECTIVES = (
     "shared|machine|product|activation|integration|ingest|ingestion|write|functions?|recaptcha"
 )
 """Words that make a following `key` the name of a secret."""
-_TOKEN_NAME = compile_rule_pattern(
+_TOKEN_NAME = build_rule_pattern(
     rf"(?i)secret|token|credential|(?:{KEY_ADJECTIVES})[_\-.]?key|apikey|"
     r"authorization|(?<![a-z])auth$|_key(?:_base|_v?\d+|_[a-z]{2,4})?$|_pat$|connection[_-]?string"
 )
-_OTHER_NAME = compile_rule_pattern(
+_OTHER_NAME = build_rule_pattern(
     r"(?i)public|(?:cache|idempotency|partition|sort|sorting|primary|foreign|lookup|dedup\w*|group|object|index|row|"
     r"s3|translation|locale|i18n|host|known|ssh|range|shard|routing)[_-]?keys?$|(?:hash|count|type|name|length|len|size|limit|id|ids|url|uri|path|file|dir|expires?|expiry|ttl|"
     r"field|label|regex|pattern|prefix|suffix|policy|index|idx|usage|kind|format|endpoint|header|version|"
     r"tokens|encryption|algorithm|hasher|method|mode|class|error|message|text|prompt|hint|help|title|budget)$"
 )
-_PIN_NAME = compile_rule_pattern(
+_PIN_NAME = build_rule_pattern(
     r"(?:(?<![A-Za-z0-9])(?i:pin|puk)|(?<=[a-z])(?:Pin|PIN))[_-]?(?i:code|number)?$"
 )
-_PIN = compile_rule_pattern(r"\d{4,8}")
-_BELOW_VARIABLE = compile_rule_pattern(r"\$\{?[A-Z_][A-Z0-9_]*\}?(?:/[\w.+-]+)+")  # a file, not a secret
-_NO_NAME = compile_rule_pattern(r"[\"\\\n]|::")
+_PIN = build_rule_pattern(r"\d{4,8}")
+_BELOW_VARIABLE = build_rule_pattern(r"\$\{?[A-Z_][A-Z0-9_]*\}?(?:/[\w.+-]+)+")  # a file, not a secret
+_NO_NAME = build_rule_pattern(r"[\"\\\n]|::")
 # Names under which a word or a number is a secret too.
-_SETS = compile_rule_pattern(
+_SETS = build_rule_pattern(
     r"(?i)passw(?:or)?d$|passwd$|passphrase$|(?<![a-z])(?:p(?:ass|wd)|psk)$|passcode$|kennwort$|passwort$|pwd$|(?-i:[a-z]Pass$)|secret$|api_?key$|auth_?token$"
 )
-_VALUE_NAME = compile_rule_pattern(r"(?i)(?:secret|token|credentials?|key|auth)$")
-KEY_ADJECTIVE = compile_rule_pattern(rf"(?i)({KEY_ADJECTIVES})[ _-]$")
+_VALUE_NAME = build_rule_pattern(r"(?i)(?:secret|token|credentials?|key|auth)$")
+KEY_ADJECTIVE = build_rule_pattern(rf"(?i)({KEY_ADJECTIVES})[ _-]$")
 """The same words directly before `key`, separated from it by a blank, `_` or `-`."""
-_SEALED_NAME = compile_rule_pattern(r"(?i)licen[sc]e|product|serial|activation")
-_SERIAL = compile_rule_pattern(r"(?=.*[0-9].*[0-9])(?=.*[A-Z].*[A-Z])[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7}")
-_HYPHENATED = compile_rule_pattern(r"[a-z]{2,16}(?:-[a-z]{2,16}){3,7}")
+_SEALED_NAME = build_rule_pattern(r"(?i)licen[sc]e|product|serial|activation")
+_SERIAL = build_rule_pattern(r"(?=.*[0-9].*[0-9])(?=.*[A-Z].*[A-Z])[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7}")
+_HYPHENATED = build_rule_pattern(r"[a-z]{2,16}(?:-[a-z]{2,16}){3,7}")
 
 
 def is_secret_name(name: str) -> bool:

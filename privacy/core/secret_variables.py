@@ -4,20 +4,20 @@ import re
 from urllib.parse import unquote, urlsplit
 
 from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
-from tracemill.privacy.core.rule import compile_rule_pattern
+from tracemill.privacy.core.rule import build_rule_pattern
 from tracemill.privacy.core.secret_names import is_secret_name
 
-_SECRET = compile_rule_pattern(
+_SECRET = build_rule_pattern(
     r"(?i)KEY|TOKEN|SECRET|PASSW|PASSPHRASE|PWD|CREDENTIAL|AUTH(?!OR)|_PAT$|_DSN$|KENNWORT|PAROLE?(?![A-Z])|"
     r"GEHEIM|MOT_?DE_?PASSE|MDP$|CONTRASE|SENHA|SEGREDO|WEBHOOK|MNEMONIC|PEPPER|HMAC|JWT|BEARER|COOKIE|"
     r"KUBECONFIG|(?:^|_)(?:HOOK|SEED|SALT|CREDS?|PW|SK|SESSION|PIN|CLAVE)(?:_|\d|$)"
 )
-_ORDINARY = compile_rule_pattern(
+_ORDINARY = build_rule_pattern(
     r"(?i)_(?:FILE|PATH|DIR|SOCK|HOST|PORT|ID|NAME|TYPE|TTL|TIMEOUT)$|^PWD$|^OLDPWD$|KEYBOARD|"
     r"^(?:XDG|DBUS|GNOME|KDE|TERM)_|^(?:DESKTOP_SESSION|SESSION_MANAGER|SESSIONNAME)|(?<!HOOK)_URL$"
 )
 _PLACE = re.compile(r"(?:~?/|[A-Za-z]:\\|\./)[\w./\\ -]*$")
-_NUMBERED = compile_rule_pattern(
+_NUMBERED = build_rule_pattern(
     r"(?i)PASSW|PWD|(?:^|_)(?:PIN|PW)(?:_|\d|$)|SECRET|KENNWORT|SENHA|CLAVE|CONTRASE"
 )
 

@@ -5,36 +5,36 @@ from collections.abc import Iterator
 from tracemill.privacy.core.rule import (
     Span,
     TextView,
-    compile_rule_pattern,
+    build_rule_pattern,
     make_probed_detector,
     skip_rule_escape,
 )
 from tracemill.privacy.core.word_lists import COMMON_WORDS, DOMAINS, MACHINE_WORDS, ROLES, SHARED_NAMES
 
-_PAGE = compile_rule_pattern(r"\.(?:html?|php|[jt]sx?|css|json|py|md|txt|svg|png)$")
-_ROOT_ENCODED = compile_rule_pattern(
+_PAGE = build_rule_pattern(r"\.(?:html?|php|[jt]sx?|css|json|py|md|txt|svg|png)$")
+_ROOT_ENCODED = build_rule_pattern(
     r"(?i)%2f(?:home|users)%2f(?P<v>[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})(?=%|$|[^\w.-])"
 )
-_TILDE = compile_rule_pattern(r"(?<![\w~)\]}./])~(?P<v>[a-z][a-z0-9_-]{3,31})(?=/)")
-_ACCOUNT = compile_rule_pattern(
+_TILDE = build_rule_pattern(r"(?<![\w~)\]}./])~(?P<v>[a-z][a-z0-9_-]{3,31})(?=/)")
+_ACCOUNT = build_rule_pattern(
     r"(?:(?:[ug]id|groups)=\d{1,7}\(|(?<![A-Z_])(?:USER|LOGNAME|USERNAME)=[\"']?)(?P<v>[A-Za-z_][A-Za-z0-9_.-]{2,31})"
     r"(?=\)|[\"'`\s\\;]|$)"
 )
-_WHOAMI = compile_rule_pattern(
+_WHOAMI = build_rule_pattern(
     r"(?:(?<=[$#%>&;|] )|(?<![\s\S]))whoami\n(?P<v>[A-Za-z_][A-Za-z0-9_.-]{2,31})(?=[\n\"'`\\]|$)"
 )
-_PROMPT = compile_rule_pattern(
+_PROMPT = build_rule_pattern(
     r"@(?P<host>[A-Za-z0-9][\w.-]{1,62}?)(?::\s?(?=[~/])|[ ](?=[~/][^\n]{0,80}[$#%>])"
     r"|(?=[ ][\w.~/-]{1,40}[\]]?[ ]?[$#%] ))"
 )
-_REMOTE = compile_rule_pattern(r"(?:ssh|scp|sftp|rsync|ssh-copy-id|mosh)\b[^\n|;&@]{0,80}[ '\"]$")
-_KEY_COMMENT = compile_rule_pattern(r"(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-[\w-]+) [A-Za-z0-9+/=]{40,} $")
+_REMOTE = build_rule_pattern(r"(?:ssh|scp|sftp|rsync|ssh-copy-id|mosh)\b[^\n|;&@]{0,80}[ '\"]$")
+_KEY_COMMENT = build_rule_pattern(r"(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-[\w-]+) [A-Za-z0-9+/=]{40,} $")
 _TOOLS = ("ssh", "scp", "sftp", "rsync", "mosh")
-_SSH_HOST = compile_rule_pattern(r"@(?P<host>[A-Za-z0-9][\w.-]{1,62})(?![\w.@])")
-_CONTAINER = compile_rule_pattern(r"[0-9a-f]{12}")
-_NAME = compile_rule_pattern(r"[A-Za-z_][\w.-]{0,31}")
+_SSH_HOST = build_rule_pattern(r"@(?P<host>[A-Za-z0-9][\w.-]{1,62})(?![\w.@])")
+_CONTAINER = build_rule_pattern(r"[0-9a-f]{12}")
+_NAME = build_rule_pattern(r"[A-Za-z_][\w.-]{0,31}")
 _NO_HOSTS, _NOBODY = COMMON_WORDS | MACHINE_WORDS, SHARED_NAMES | ROLES
-_ACCOUNT_NAME = compile_rule_pattern(r"(?<![\w.-])[\w.-]{1,40}$")
+_ACCOUNT_NAME = build_rule_pattern(r"(?<![\w.-])[\w.-]{1,40}$")
 
 
 def find_accounts(view: TextView) -> Iterator[Span]:
@@ -107,18 +107,18 @@ def _is_key_comment(text: str, start: int) -> bool:
     return known and bool(_KEY_COMMENT.search(text, low, start))
 
 
-_OWNER = compile_rule_pattern(
+_OWNER = build_rule_pattern(
     r"[d-][rwxsStT-]{9}[@+.]?[ \t]{1,4}\d{1,5}[ \t]{1,4}(?P<v>[A-Za-z_][\w.-]{2,31})[ \t]",
 )
-_ORDER = compile_rule_pattern(
+_ORDER = build_rule_pattern(
     r"(?i)(?<!\w)(?:sudo[ ]-u[ ]|su[ ]-[ ]|ssh[ ]-l[ ]|logged in as:?[ ][\"'@]?)"
     r"(?P<v>[A-Za-z_][\w.-]{3,31})(?=[:\s\"')]|\.?$)"
 )
-_OWNED = compile_rule_pattern(
+_OWNED = build_rule_pattern(
     r"(?i)(?<!\w)chown[ ](?:-\w+[ ])*(?P<v>[A-Za-z_][\w.-]{3,31})(?=:[\w.-]*[ ]|[ ][\w\"'-]*[/.~$*])"
 )
-_SYSTEM = compile_rule_pattern(r"(?:Linux|Darwin) (?P<v>[A-Za-z][\w-]{2,62}(?:\.\w+)*) \d+\.\d+")
-_MACHINE = compile_rule_pattern(
+_SYSTEM = build_rule_pattern(r"(?:Linux|Darwin) (?P<v>[A-Za-z][\w-]{2,62}(?:\.\w+)*) \d+\.\d+")
+_MACHINE = build_rule_pattern(
     r"(?:HOSTNAME|COMPUTERNAME|HOST)=[\"']?(?P<v>[A-Za-z][\w-]{3,62}(?:\.(?:local|lan|home))?)"
     r"(?=[\"'`\s\\;]|$)"
 )

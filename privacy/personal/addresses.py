@@ -3,19 +3,19 @@
 
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, build_rule_pattern, make_probed_detector
 from tracemill.privacy.personal.emails_and_ips import is_hardware, is_person
 
-_AT_SAID = compile_rule_pattern(
+_AT_SAID = build_rule_pattern(
     r"(?P<local>(?<![\w.+-])[A-Za-z0-9][\w.+-]{1,63})[ ]?[\[(<{][ ]?(?:at|AT|\xe4t)[ ]?[\])>}][ ]?"
     r"(?P<host>[A-Za-z0-9-]{2,63}(?:[ ]?(?:[\[(<{][ ]?(?:dot|DOT|punkt)[ ]?[\])>}]|\.)[ ]?[A-Za-z0-9-]{2,63}){0,3}?"
     r"[ ]?(?:[\[(<{][ ]?(?:dot|DOT|punkt)[ ]?[\])>}]|\.)[ ]?(?P<tld>[A-Za-z]{2,18}))(?![\w-])"
 )
-_DASHED = compile_rule_pattern(
+_DASHED = build_rule_pattern(
     r"(?i)(?<![\w-])(?:(?:ec2|ip|host|static|dyn(?:amic)?|pool|client|cpe|dsl|node|vps|server)[-.])?"
     r"(?P<v>\d{1,3}(?:-\d{1,3}){3})(?=\.[a-z][\w-]*\.[a-z])|(?<![\w-])(?:ec2|ip)-(?P<w>\d{1,3}(?:-\d{1,3}){3})(?![\w-])"
 )
-_BARE_MAC = compile_rule_pattern(
+_BARE_MAC = build_rule_pattern(
     r"(?i)(?<!\w)(?:ether|hwaddr|mac(?:[ _-]?addr(?:ess)?)?)[\"']?[ \t:=]{1,4}[\"']?(?P<v>[0-9a-f]{12})(?![0-9a-z])"
 )
 

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterator
 
+from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
@@ -22,36 +23,36 @@ _CLOSINGS = (
     r"|(?:un )?(?:cordial )?saludos?(?: cordiale?s?)?|atentamente|un abrazo|atenciosamente|cumprimentos|com os melhores cumprimentos|abra\xe7os?|cordiali saluti|distinti saluti|saluti|met vriendelijke groet(?:en)?|groet(?:en|jes)?"
     r"|pozdrawiam|z powa\u017caniem|med v\xe4nliga? h\xe4lsningar|mvh|(?:med )?v\xe4nliga? h\xe4lsning(?:ar)?|med venlig hilsen|vennlig hilsen|yst\xe4v\xe4llisin terveisin|s pozdravem)"
 )
-_CLOSED = re.compile(
+_CLOSED = LazyPattern(
     rf"(?i:(?<![^\n>]){_CLOSINGS})[,.!]?[ \t]*\r?\n(?:[ \t>]*\r?\n)?[ \t>]{{0,6}}(?:-{{1,2}} ?)?(?P<v>{PERSON}){_ENDS}"
 )
-_TITLED = re.compile(
+_TITLED = LazyPattern(
     r"(?<![\w.])(?:Mr|Mrs|Ms|Mx|Herrn?|Frau|Mme|Mlle|Madame|Monsieur|Se\xf1ora?|Sr|Sra|Signora?|Sig|Pan\xed|Pani?|Prof|Dr)\.? (?:(?:Dr|Prof)\.? ){0,2}"
     rf"(?P<v>{PERSON})"
 )
 _CLOCK = r"\d{1,2}:\d\d(?::\d\d)?(?:[ \u202f]?[APap]\.?[Mm]\.?)?"
 _DAY = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\w{3,9} \d{1,2}(?:, \d{4})?)"
-_SAID = re.compile(
+_SAID = LazyPattern(
     rf"(?<![^\n])[ \t>]{{0,6}}(?:\[(?:{_DAY},? )?{_CLOCK}\]|{_DAY},? {_CLOCK} -|{_CLOCK} -?)[ \t]{{1,3}}(?:<(?P<n>[A-Za-z_][\w.|-]{{2,31}})>|(?P<v>{PERSON})(?=: ))"
     rf"|(?<![^\n])[ \t>]{{0,6}}(?P<w>{PERSON})[ \t]{{1,4}}\[?{_CLOCK}\]?[ \t]*(?=\r?\n|$)"
 )
-_NICK = re.compile(
+_NICK = LazyPattern(
     r"(?<![^\n])[ \t>]{0,6}<(?P<n>[A-Za-z_][\w|-]{2,31})> (?=[^\n<>(][^\n<>]*(?:\n|$))(?![^\n]*</)"
 )
-_NOTED = re.compile(rf"(?:TODO|FIXME|XXX|HACK|NOTE|BUG)\((?P<v>{PERSON})\)")
-_CITED = re.compile(r"(?i:\b(?:author|editor)s?)[ \t]{0,12}=[ \t]{0,4}[{\"](?P<items>[^{}\"\n]{4,400})[}\"]")
-_HEADED = re.compile(
+_NOTED = LazyPattern(rf"(?:TODO|FIXME|XXX|HACK|NOTE|BUG)\((?P<v>{PERSON})\)")
+_CITED = LazyPattern(r"(?i:\b(?:author|editor)s?)[ \t]{0,12}=[ \t]{0,4}[{\"](?P<items>[^{}\"\n]{4,400})[}\"]")
+_HEADED = LazyPattern(
     r"(?<![^\n])[#=*_ \t]{0,6}(?i:contributors?|authors?|maintainers?|core team|(?:development |project )?team(?: members)?|credits|thanks(?: to)?|acknowledge?ments|attendees|participants|present|committers|mentors|reviewers)[*_: \t]{0,4}\r?\n(?:[-=~^]{3,}\r?\n)?(?:[ \t]*\r?\n)?"
     r"(?P<items>(?:[ \t]{0,6}(?:[-*+\u2022]|\d{1,3}[.)])[ \t]{1,4}[^\n]{3,120}(?:\r?\n|$)(?:[ \t]*\r?\n)?){1,100})"
 )
-_ITEM = re.compile(
+_ITEM = LazyPattern(
     rf"(?<![^\n])[ \t]{{0,6}}(?:[-*+\u2022]|\d{{1,3}}[.)])[ \t]{{1,4}}(?:\[|\*\*)?(?P<v>{PERSON})(?=[ \t]*(?:\]|\*\*|[-\u2013(<,:@]|\r?\n|$))"
 )
-_ACCOUNT_OBJECT = re.compile(
+_ACCOUNT_OBJECT = LazyPattern(
     rf"\"(?:login|username|screen_name|handle|is_bot|display_?[nN]ame|email)\"\s?:[^{{}}]{{0,400}}?\"(?:name|real_?[nN]ame|display_?[nN]ame)\"\s?:\s?\"(?P<v>{PERSON})\""
     rf"|\"(?:name|real_?[nN]ame|display_?[nN]ame)\"\s?:\s?\"(?P<w>{PERSON})\"[^{{}}]{{0,400}}?\"(?:login|username|screen_name|handle|e?mail|phone)\"\s?:"
 )
-_DISPLAYED = re.compile(
+_DISPLAYED = LazyPattern(
     rf"\"(?:real_?[nN]ame|display_?[nN]ame|realname_normalized|real_name_normalized)\"\s?:\s?\"(?P<v>{PERSON})\""
 )
 # Labels of a whole name that say so themselves.
@@ -61,26 +62,26 @@ _WHOLE_NAMES = (
     r"|titulaire(?: du compte)?|destinataire|b\xe9n\xe9ficiaire|salari\xe9e?|employ\xe9e?|titular(?: de la cuenta)?|beneficiari[oa]|destinatari[oa]|emplead[oa]|paciente|pac[ij]ent(?:ka)?|intestatario|dipendente|paziente|titolare|klient(?:ka)?|pracownik|odbiorca|begunstigde|werknemer|naam|namn|navn|nimi|jm\xe9no a p\u0159\xedjmen\xed"
     r"|account[ _-]?holder|card[ _-]?holder|policy[ _-]?holder|emergency[ _-]?contact|next of kin|beneficiary|applicant|recipient|insured(?: person)?|guardian|employee|tenant|landlord|passenger|attendee|candidate|interviewer|physician|doctor|nurse|attorney|witness|contact(?:[ _-]?person)?|customer|cardmember|payer|payee|spouse|signed by|prepared by|approved by|requested by|submitted by|reviewed by|assigned to|reported by|created by|written by|owner)"
 )
-_WHOLE = re.compile(rf"(?i){_WHOLE_NAMES}")
+_WHOLE = LazyPattern(rf"(?i){_WHOLE_NAMES}")
 # Labels that also name things; another field of a person stands near.
-_ANY = re.compile(
+_ANY = LazyPattern(
     r"(?i)(?:name|nom|nombre|nome|client|kontakt|user|student|author|member|person|guest|agent|manager|supervisor)"
 )
-_VALUE = re.compile(
+_VALUE = LazyPattern(
     rf"[:|=\uff1a][ \t*_|\"]{{0,8}}(?P<v>{PERSON}|{_CAPITAL[:-1].replace('?', '')}][^\W\d_]{{1,24}})(?=[ \t\"*_|]*(?:[,;(<]|\r?\n|$))"
 )
-_LABEL_START = re.compile(r"(?:^|[\n|>*_\"])[ \t>*_\"-]*(?=[^\n|>*_\"]*$)")
-_FIELD = re.compile(
+_LABEL_START = LazyPattern(r"(?:^|[\n|>*_\"])[ \t>*_\"-]*(?=[^\n|>*_\"]*$)")
+_FIELD = LazyPattern(
     r"(?<![^\W_\d])(?i:e-?mail|phone|mobile|telefon\w*|tel|t\xe9l\w*|tel\xe9fono|handy|address|adresse|anschrift|direcci\xf3n|indirizzo|endere\xe7o|street|stra\xdfe|city|town|ort|ville|ciudad|citt\xe0|cidade|zip|plz|postal ?code|postcode|dob|date of birth|birth ?da(?:te|y)"
     r"|geburtsdatum|geboren|naissance|nacimiento|nascita|age|alter|gender|geschlecht|nationality|passport|ssn|iban|apellidos?|pr\xe9nom|vorname|nachname|cognome|sobrenome|job ?title|department|company|insurance)[\"*_]{0,3}[ \t]{0,3}[:|=\uff1a]"
 )
 _NEAR = 240  # characters on either side of a name in which another field stands
-_PARTS_OF_NAMES = re.compile(r"(?i)nom|nombre|nome")
-_PARTNER = re.compile(r"(?i)(?:pr\xe9nom|apellidos?|cognome|sobrenome|prenom)[ \t]{0,3}:")
-_EASTERN_LABEL = re.compile("[\u540d\u8005\u4eba\u4e8b\uc131\uc774]")
+_PARTS_OF_NAMES = LazyPattern(r"(?i)nom|nombre|nome")
+_PARTNER = LazyPattern(r"(?i)(?:pr\xe9nom|apellidos?|cognome|sobrenome|prenom)[ \t]{0,3}:")
+_EASTERN_LABEL = LazyPattern("[\u540d\u8005\u4eba\u4e8b\uc131\uc774]")
 _LABEL = 60  # characters before a value in which its label begins
 _LONGEST = 80  # characters of a name behind the end of its probe
-_JAPANESE = re.compile(
+_JAPANESE = LazyPattern(
     r"(?:\u6c0f\u540d|\u540d\u524d|\u304a\u540d\u524d|\u59d3\u540d|\uc131\uba85|\uc774\ub984|\u8054\u7cfb\u4eba|\u6536\u4ef6\u4eba|\u62c5\u5f53\u8005|\u53d7\u53d6\u4eba)[\"*]{0,3}[ \t]{0,2}[:=|\uff1a][ \t\"|]{0,4}(?P<v>[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,8}(?:[ \u3000][\u3040-\u30ff\u4e00-\u9fff]{1,6})?)(?=[\s\"|,\u3001\u69d8]|$)"
 )
 _NOBODY = COMMON_WORDS | SHARED_NAMES | NO_PERSONS
@@ -97,7 +98,7 @@ def _is_name(value: str) -> bool:
     return is_person(value) and not _NO_NAME.intersection(value.lower().split(" "))
 
 
-def _make_finder(pattern: re.Pattern[str], *probes: str) -> Detector:
+def _make_finder(pattern: LazyPattern[str], *probes: str) -> Detector:
     """Build the detector of the names in the groups `v` and `w` of a pattern."""
 
     def find(view: TextView) -> Iterator[Span]:

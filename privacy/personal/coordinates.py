@@ -3,23 +3,23 @@
 
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, build_rule_pattern, make_probed_detector
 
-_DEGREES = compile_rule_pattern(
+_DEGREES = build_rule_pattern(
     r"(?<![\w.])\d{1,3}\s?(?:\xb0|\xba|deg|&deg;|\\u00b0)\s?\d{1,2}\s?(?:['\u2032\u2019]|min)?\s?\d{0,2}(?:[.,]\d{1,6})?\s?(?:\"|''|\\\"|\u2033|\u201d|sec)?\s?[NSEWO]"
     r"(?:[ ,;/]{1,3}\d{1,3}\s?(?:\xb0|\xba|deg|&deg;|\\u00b0)\s?\d{1,2}\s?(?:['\u2032\u2019]|min)?\s?\d{0,2}(?:[.,]\d{1,6})?\s?(?:\"|''|\\\"|\u2033|\u201d|sec)?\s?[NSEWO])?(?!\w)"
 )
 _NUMBER = r"[-+]?\d{1,3}\.\d{4,15}"
 _WORDS = r"(?:koordinaten?|coordonn\xe9es|coordenadas|coordinat[ei]|co\xf6rdinaten|standort|ubicaci\xf3n|localiza\xe7\xe3o|posizione|position|location|coords?|coordinates?|gps|geo(?:point)?|lat(?:itude)?[ ,/]{0,2}l(?:on|ng)(?:gitude)?|centroid|center|centre|home|house|live[sd]?|located|meet|at|near|around)"
-_BEFORE = compile_rule_pattern(
+_BEFORE = build_rule_pattern(
     rf"(?:(?i:(?<![a-z]){_WORDS})(?:[ \t](?:is|are|at|of|point|ist|est|son|in|near)){{0,2}}[\"']?[ \t]{{0,3}}[:=@]?[ \t]{{0,3}}[(\[\"']{{0,2}}"
     r"|(?:maps[^\s\"'<>]{0,120}?(?:/@|[?&](?:q|ll|center|query|daddr|saddr|destination|origin)=|/place/)|geo:|openstreetmap\.org/[^\s\"'<>]{0,60}?(?:map=\d{1,2}/))"
     r"|\"coordinates\"\s?:\s?\[{1,4}\s{0,20}|<coordinates>\s{0,40})$"
 )
-_PAIR = compile_rule_pattern(
+_PAIR = build_rule_pattern(
     rf"(?<![\w.+-])(?P<v>{_NUMBER})(?:\s?(?:,|;|/|%2C)\s{{0,20}})(?P<w>{_NUMBER})(?![\w.]|\s?,\s?[-+]?\d+\.)"
 )
-_FIRST = compile_rule_pattern(r"[-+]?\d{1,3}$")
+_FIRST = build_rule_pattern(r"[-+]?\d{1,3}$")
 _REACH = 180  # characters before a pair that can say that it is a place
 _LATITUDE, _LONGITUDE = 90, 180
 

@@ -9,7 +9,7 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
-    compile_rule_pattern,
+    build_rule_pattern,
     make_probed_detector,
     skip_rule_escape,
 )
@@ -35,62 +35,62 @@ _PERSON = re.compile(  # names are written in any alphabet
     r"|(?<![\s\S])(?P<x>(?-i:(?![a-z]))[^\W\d_][\w.' -]{1,60}?)[ \t]<$"  # a string of JSON by itself
     r"|(?<![^\n])[ \t]*\d{1,6}\t(?P<w>[^\W\d_][\w.' -]{1,60}?)[ \t]<$"  # `git shortlog`
 )
-_SAMPLE_HOST = compile_rule_pattern(
+_SAMPLE_HOST = build_rule_pattern(
     r"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu|io)|.*\.(?:test|invalid|example|localhost)|"
     r"domain\.(?:com|tld)|yourdomain\.com|foo\.(?:com|bar)|bar\.com|email\.com|test\.com)$"
 )
 _LEFT = r"(?:(?<![\w.])|(?<=\\[nrt]))"
-_IP4 = compile_rule_pattern(_LEFT + r"(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d|-[a-z])")
+_IP4 = build_rule_pattern(_LEFT + r"(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d|-[a-z])")
 # Words right before an address, or some words before it, that announce one.
-_IP4_SAID = compile_rule_pattern(
+_IP4_SAID = build_rule_pattern(
     r"(?i)(?:\bip(?:v?4)?|addr(?:ess)?|inet|ssh|ping|host(?:name)?|peer|dns)[ \t\"'=:(\[]{1,4}$|://$|@$"
 )
-_IP4_CONTEXT = compile_rule_pattern(
+_IP4_CONTEXT = build_rule_pattern(
     r"(?i)\bip|host|addr|server|client|remote|ssh|ping|peer|listen|://|@|bind|inet|dns|connect|"
     r"(?:from|to|via)[ :]$"
 )
 _CONTEXT_REACH = 32  # characters before an address that are searched for such a word
-_LEADING_ZERO = compile_rule_pattern(r"(?:^|\.)0\d")
-_AFTER_ADDRESS = compile_rule_pattern(r":\d{2,5}\b| - [\w-]+ \[")
+_LEADING_ZERO = build_rule_pattern(r"(?:^|\.)0\d")
+_AFTER_ADDRESS = build_rule_pattern(r":\d{2,5}\b| - [\w-]+ \[")
 # Code before the addresses reserved for documentation and tests (RFC 5737, RFC 3849).
-_IN_CODE = compile_rule_pattern(
+_IN_CODE = build_rule_pattern(
     r"(?i)ip(?:v[46])?_?(?:address|network|interface)?\([bru]?\\*[\"']?$|>>> |\.\. |[a-z]\w*\([\"']$"
 )
 _SAMPLES = ([192, 0, 2], [198, 51, 100], [203, 0, 113])  # RFC 5737
 # First numbers of networks for special purposes (RFC 6890).
 _SPECIAL = frozenset((0, 10, 100, 127, 169, 172, 192, 198, 203, *range(224, 256)))
 # A version: after a sign or word of packages, after `Chrome/`, in brackets or in a column after a name.
-_PACKAGE_BEFORE = compile_rule_pattern(
+_PACKAGE_BEFORE = build_rule_pattern(
     r"(?i)(?:version\W{1,6}|==\s?|[a-z0-9][-_]v?|\bv|(?<!tcp)(?<!udp)[a-z]/)$"
 )
-_NAMED_BEFORE = compile_rule_pattern(r"^[ \t]*(?=[\w.+-]*[A-Za-z])[\w.+-]+(?:[ \t]+| ?\()$")
-_RELEASE_BEFORE = compile_rule_pattern(r"(?i)version|updat|upgrad|bump|releas")
+_NAMED_BEFORE = build_rule_pattern(r"^[ \t]*(?=[\w.+-]*[A-Za-z])[\w.+-]+(?:[ \t]+| ?\()$")
+_RELEASE_BEFORE = build_rule_pattern(r"(?i)version|updat|upgrad|bump|releas")
 _STEPS = ("to ", "from ", "to v", "from v")
-_RAISED_BEFORE = compile_rule_pattern(r"(?i)(?:updat|upgrad|downgrad|bump|patch|releas)\w*[ :]")
-_VERSION_BEFORE = compile_rule_pattern(
+_RAISED_BEFORE = build_rule_pattern(r"(?i)(?:updat|upgrad|downgrad|bump|patch|releas)\w*[ :]")
+_VERSION_BEFORE = build_rule_pattern(
     r"(?i)(?:v|ver|version|release|build|[<>~^!=]=|[~^]|chrome|/[\w.-]*/?|-|_|==|@)\s?[\"']?$"
 )
 # `react 17.0.2 -> `: a version follows.
-_CHANGED_BEFORE = compile_rule_pattern(
+_CHANGED_BEFORE = build_rule_pattern(
     r"^[ \t]*(?:[-*+][ \t]+)?(?=[\w.@/+-]*[A-Za-z])[\w.@/+-]+[ \t(:]+v?\d+(?:\.\d+)+\S*[ \t]*"
     r"(?:->|=>|to|\W)[ \t]*v?$"
 )
-_MAC = compile_rule_pattern(
+_MAC = build_rule_pattern(
     r"(?:(?<![\w:.-])|(?<=\\[nrt]))[0-9A-Fa-f]{2}(?P<s>[:-])(?:[0-9A-Fa-f]{2}(?P=s)){4}[0-9A-Fa-f]{2}(?![\w:-])"
 )
-_WRAPPED_HEX = compile_rule_pattern(
+_WRAPPED_HEX = build_rule_pattern(
     r"(?:[0-9A-Fa-f]{2}:){3}\s*$"
 )  # the line before ends in the middle of a number
-_MAC_DOTTED = compile_rule_pattern(r"(?<![\w.-])[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?![\w.-])")
+_MAC_DOTTED = build_rule_pattern(r"(?<![\w.-])[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?![\w.-])")
 _DOTTED = b"hhhh.hhhh.hhhh"
-_IP6 = compile_rule_pattern(
+_IP6 = build_rule_pattern(
     r"(?:(?<![\w:.])|(?<=\\[nrt]))(?:[0-9A-Fa-f]{1,4}:){1,7}(?::?[0-9A-Fa-f]{1,4}){1,7}(?![\w:.])"
 )
 BLOB = 256  # least characters of encoded data in a row that are replaced
 _IN_A_ROW, _WRAPPED = b"x" * BLOB, b"\n" + b"x" * 60
 _RUN = re.compile(rb"x+")
-_BLOB = compile_rule_pattern(r"[A-Za-z0-9+/_-]{256,}={0,2}")
-_BLOB_LINES = compile_rule_pattern(r"(?:[A-Za-z0-9+/]{60,76}\r?\n){6,}[A-Za-z0-9+/]{1,76}={0,2}")
+_BLOB = build_rule_pattern(r"[A-Za-z0-9+/_-]{256,}={0,2}")
+_BLOB_LINES = build_rule_pattern(r"(?:[A-Za-z0-9+/]{60,76}\r?\n){6,}[A-Za-z0-9+/]{1,76}={0,2}")
 
 
 def find_emails(view: TextView) -> Iterator[Span]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
 
+from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.ordinary_values import MIN_SECRET
-from tracemill.privacy.core.rule import LEFT, Span, TextView, compile_rule_pattern, fold, make_probed_detector
+from tracemill.privacy.core.rule import LEFT, Span, TextView, build_rule_pattern, fold, make_probed_detector
 from tracemill.privacy.core.secret_variables import is_secret_variable, variable_url_password
 from tracemill.privacy.core.spellings import list_spellings
 from tracemill.privacy.core.user_lists import UserList
@@ -19,13 +20,13 @@ from tracemill.privacy.core.word_lists import COMMON_WORDS, SHARED_NAMES
 
 MIN_FOLDED = 12  # characters of a value that is searched in any case
 MIN_NAME = 4  # characters of a name that is searched outside paths
-_HOME_NAME = compile_rule_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,31}")
-_WINDOWS_NAME = compile_rule_pattern(r"[A-Za-z0-9_][^\\/:*?\"<>|\r\n]{0,31}(?=\\)")
-_SLUG_NAME = compile_rule_pattern(r"[A-Za-z0-9_]{1,32}(?=-|/|\s|[\"'`]|\\|$)")
-_PAGE = compile_rule_pattern(
+_HOME_NAME = build_rule_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,31}")
+_WINDOWS_NAME = build_rule_pattern(r"[A-Za-z0-9_][^\\/:*?\"<>|\r\n]{0,31}(?=\\)")
+_SLUG_NAME = build_rule_pattern(r"[A-Za-z0-9_]{1,32}(?=-|/|\s|[\"'`]|\\|$)")
+_PAGE = build_rule_pattern(
     r"^\d+$|^(?i:your)|\.(?:html?|php|[jt]sx?|css|json|py|md|txt|svg|png|vue|rb|go|rs|sh)$"
 )
-_ROOTED = compile_rule_pattern(
+_ROOTED = build_rule_pattern(
     r"(?:^|[^\w.$})*~-]|/mnt(?:/[a-z])?|/var|/private|/export|/nfs\d*|/net|/gpfs|/lustre|/srv|/storage|/vol\d*|/data|/host(?:fs)?|/Data|(?<![A-Za-z])[A-Za-z]:|/[a-z])$"
 )
 
@@ -168,7 +169,7 @@ def _is_slug(text: str, at: int) -> bool:
     )
 
 
-def _named(text: str, start: int, pattern: re.Pattern[str]) -> Iterator[Span]:
+def _named(text: str, start: int, pattern: LazyPattern[str]) -> Iterator[Span]:
     match = pattern.match(text, start)
     if match is None:
         return

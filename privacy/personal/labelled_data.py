@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.number_forms import FILLER, LATIN_LABELS, is_number_valid
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
 from tracemill.privacy.core.table_columns import PERSON_LABEL
@@ -12,9 +13,9 @@ from tracemill.privacy.core.word_lists import NO_PERSONS
 
 _BETWEEN = rf"[\"'`]?(?:[ \t_.:=(/#-]{{1,4}}{FILLER}(?![A-Za-z]))*[ \t.:=(#\xba\xb0/)>|*-]{{0,4}}[\"'`]?[ \t]{{0,4}}[:=*]{{0,3}}[ \t]{{0,4}}[\"'`(\[]{{0,2}}"
 _NAME_REACH = 120  # characters of a name behind the end of its probe
-_ALONE = re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-]|\.\d)")
+_ALONE = LazyPattern(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-]|\.\d)")
 _GPS_WORD = r"(?:gps|geo|coord(?:inate)?s?|latlng|lat[,_/ ]{1,2}l(?:ng|on|ong)|position|located at)"
-_GPS = re.compile(
+_GPS = LazyPattern(
     rf"(?i){_GPS_WORD}{_BETWEEN}(?P<v>-?\d{{1,3}}\.\d{{3,12}})[\"'`]?\s{{0,2}},\s{{0,2}}[\"'`]?(?P<w>-?\d{{1,3}}\.\d{{3,12}})(?!\w)"
 )
 STREET = (
@@ -24,18 +25,18 @@ STREET = (
     r"|(?:Calle|C/|Avenida|Av\.|Rua|R\.|Via|Plaza|Piazza|Pra\xe7a|Travessa|Viale|Corso|Ulica|ul\.) [^\n,\"'<>|;\d]{2,40},? (?:n[.\xba\xb0o]{1,2} ?)?\d{1,5}(?:[ /]\d{1,4})?)"
 )
 """The pattern of a street with its number in English, French, German, Spanish, Portuguese or Italian."""
-_ADDRESS = re.compile(
+_ADDRESS = LazyPattern(
     r"(?:(?i:address(?:e|es)?(?:[ _-]?line)?[ _-]?\d?|street(?:[ _-]?(?:name|line|address))?[ _-]?\d?|line[ _-]?[12]|(?:ship|deliver|bill|send|invoice)(?:ed)?[ _-]to|anschrift|stra(?:\xdf|ss)e|direcci[o\xf3]n|endere[c\xe7]o|indirizzo|adres|rua|lives? at|resid(?:es|ing) at|\u4f4f\u6240)"
     r"[\"'`]?[ \t]{0,3}[:=>]?[ \t]{0,4}[\"'`]?)"
     rf"(?P<v>{STREET}(?:,? [^\n\"'`<>|;{{}}]{{2,80}})?)"
 )
 
-_COMPANY = re.compile(
+_COMPANY = LazyPattern(
     r"(?i)(?<![^\W_])(?:copyright|inc|llc|ltd|limited|gmbh|ag|sa|s\.a|bv|corp(?:oration)?|co|company|foundation|team|contributors?|authors?|developers?|maintainers?|project|community|software|systems?|labs?|laborator(?:y|ies)|"
     r"university|institute|group|consortium|association|society|organi[sz]ation|committee|the|all|rights|reserved|free|open|source|google|microsoft|apple|facebook|meta|amazon|ibm|intel|nvidia|oracle|red hat|mozilla|technolog(?:y|ies)|"
     r"networks?|solutions|studios?|media|bot|holders?|owners?|your|name|here|license[ds]?|mit|apache|bsd|regents|see|and|by|python|research|center|centre|council|department|industries|partners|services|web|data|cloud|security|digital)(?![^\W_])"
 )
-_MINGLED = re.compile(r"(?<!^Mc)(?<!^Mac)(?<!^De)(?<!^Di)(?<!^La)(?<!^Le)(?<!^Fitz)(?<=[a-z])[A-Z]")
+_MINGLED = LazyPattern(r"(?<!^Mc)(?<!^Mac)(?<!^De)(?<!^Di)(?<!^La)(?<!^Le)(?<!^Fitz)(?<=[a-z])[A-Z]")
 _UPPER = r"[A-Z\xc0-\xd6\xd8-\xde\u0100-\u017d\u0391-\u03a9\u0410-\u042f]"
 _WORD = rf"{_UPPER}[^\W\d_]{{1,20}}(?:['\u2019-]{_UPPER}?[^\W\d_]{{1,20}})?"
 PERSON = rf"(?:{_WORD}|{_UPPER}\.)(?: (?:{_WORD}|{_UPPER}\.|van|von|de|der|den|da|di|dos|la|le|bin|al)){{0,3}} {_WORD}"
@@ -69,27 +70,27 @@ _PEOPLE: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
      r"<(?:developer|contributor)>",
      rf"<(?:developer|contributor)>\s{{0,80}}(?:<\w+>[^<>]{{0,80}}</\w+>\s{{0,80}}){{0,3}}<name>{_NAMED}(?=</)"),
 )  # fmt: skip
-_COMMITS = re.compile(
+_COMMITS = LazyPattern(
     rf"\n(?:(?:[*|/\\ ]{{0,12}})[0-9a-f]{{7,40}}(?:[ \t]{{1,4}}|[ \t]?[|,;:-][ \t]?|[ \t]\()(?:\d{{4}}-\d\d-\d\d[^\n|,;]{{0,20}}[ |,;]{{1,3}})?{_NAMED}(?=[ \t]?[|,;)\t][ \t]?|[ \t]{{1,4}}(?:\d{{1,3}} (?:second|minute|hour|day|week|month|year)s? ago|\d{{4}}-\d\d-\d\d|<|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ))"
     rf"|(?P<w>{PERSON}) \(\d{{1,6}}\):\n[ \t]{{2,8}}\S)"
 )
-_COUNTED = re.compile(
+_COUNTED = LazyPattern(
     rf"\n[ \t]{{0,8}}(?P<n>\d{{1,7}})[ \t]{{1,4}}{_NAMED}(?=[ \t]*(?:\n[ \t]{{0,8}}(?P<next>\d{{1,7}})[ \t]{{1,4}}\S|<[^<>\n]{{3,80}}>|\n?$|\n\n))"
 )
-_LISTED = re.compile(
+_LISTED = LazyPattern(
     r"(?:\"(?:contributors|maintainers|authors|people)\"\s{0,3}:|(?:authors|maintainers)\s{0,8}=)\s{0,3}\[(?P<items>[^\[\]]{4,4000})\]"
 )
 _LISTED_WORDS = (
     *(b'"contributors"', b'"maintainers"', b'"authors"', b'"people"', b"authors", b"maintainers"),
 )
-_LISTED_NAME = re.compile(rf"(?:(?:name\"?\s{{0,3}}[:=]\s{{0,3}})?[\"'])(?P<v>{PERSON})(?=\s?[\"'<(])")
-_ASKED = re.compile(
+_LISTED_NAME = LazyPattern(rf"(?:(?:name\"?\s{{0,3}}[:=]\s{{0,3}})?[\"'])(?P<v>{PERSON})(?=\s?[\"'<(])")
+_ASKED = LazyPattern(
     rf"(?:git[^\n]{{0,20}} (?:log|shortlog|show|for-each-ref|blame)\b[^\n]{{0,160}}(?:%[ac][nN]|%\(authorname\)|shortlog)[^\n]{{0,160}})\n(?P<items>(?:[^\n]{{0,24}}?{PERSON}[^\n]{{0,200}}(?:\n|$)){{1,400}})"
 )
 # A name or a part of one, of a first and last name where the label is a person's role.
 _PART = rf"{_WORD}(?: (?:{_WORD}|{_UPPER}\\.|van|von|de|der|den|da|di|dos|la|le|bin|al)){{0,3}}"
 _ROLE = r"(?:customer|client|patient|employee|student|guest|recipient|card[ _-]?holder|account[ _-]?holder|contact|passenger|applicant)[ _-]?(?:full[ _-]?)?name"
-_LABELLED = re.compile(
+_LABELLED = LazyPattern(
     rf"(?:(?<![^\W\d_])|(?<=[a-z])(?=[A-Z]))(?i:(?:{PERSON_LABEL}|(?P<role>{_ROLE})))[\"'`]?"
     rf"(?:[ \t]?(?:[:=]|=>)\s{{0,3}}\\*[\"'`](?P<v>{_PART})(?=\\*[\"'`])|[ \t]?:[ \t]{{1,8}}(?P<w>{_PART})(?=[ \t]*(?:\r?\n|$))|>(?P<x>{_PART})(?=</))"
 )
@@ -98,7 +99,7 @@ _LABEL_PROBE = (
     + re.sub(r"\\u[0-9a-f]{4}", r"\\?", rf"{PERSON_LABEL}|{_ROLE}")
     + r")[\"'`]?(?:\s?(?:[:=]|=>)\s*\\*[\"'`]?|>)(?-i:[A-Z?\xc0-\xde])"
 )
-_RECORD = re.compile(
+_RECORD = LazyPattern(
     rf"\"family\"\s?:\s?\"(?P<v>{_PART})\",?\s{{0,40}}\"given\"\s?:\s?\[\s{{0,40}}\"(?P<w>{_PART})\""
 )
 # Names of fields, types and messages in the place of a name.
@@ -186,7 +187,7 @@ _NO_NAME = frozenset(
         "dr",
     ]
 )
-_ANY_NAME = re.compile(rf"(?<![^\W\d_]){_NAMED}")
+_ANY_NAME = LazyPattern(rf"(?<![^\W\d_]){_NAMED}")
 
 
 def is_person(name: str) -> bool:
@@ -279,7 +280,7 @@ def _without_end(match: re.Match[str]) -> Span:
 
 def _announced(words: Iterable[bytes], probe: str, pattern: str) -> Detector:
     """Build the detector of authors after words in small letters."""
-    compiled = re.compile(pattern)
+    compiled = LazyPattern(pattern)
 
     def find(view: TextView) -> Iterator[Span]:
         for at in (at for word in words for at in view.positions(word)):
@@ -323,7 +324,9 @@ def find_counted(view: TextView) -> Iterator[Span]:
         before = count
 
 
-def _listed(words: Iterable[bytes], probe: str, pattern: re.Pattern[str], name: re.Pattern[str]) -> Detector:
+def _listed(
+    words: Iterable[bytes], probe: str, pattern: LazyPattern[str], name: LazyPattern[str]
+) -> Detector:
     """Build the detector of names in lists that begin with given words."""
 
     def find(view: TextView) -> Iterator[Span]:
@@ -338,7 +341,7 @@ def _listed(words: Iterable[bytes], probe: str, pattern: re.Pattern[str], name: 
 
 _JP = r"0[5789]0-\d{4}-\d{4}|0[36]-[2-9]\d{3}-\d{4}|0[2-9]\d-\d{3}-\d{4}"
 _BR = r"\([1-9][1-9]\) ?9?\d{4}-\d{4}|[1-9][1-9] 9\d{4}-\d{4}"
-_PHONE = re.compile(rf"(?<![\w.+/-])(?:{_JP}|{_BR})(?![\w-]|\.\d)")
+_PHONE = LazyPattern(rf"(?<![\w.+/-])(?:{_JP}|{_BR})(?![\w-]|\.\d)")
 
 
 def find_phones(view: TextView) -> Iterator[Span]:

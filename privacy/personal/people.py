@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, build_rule_pattern, make_probed_detector
 from tracemill.privacy.core.word_lists import COMMON_WORDS, MACHINE_WORDS, NO_PERSONS, SHARED_NAMES
 from tracemill.privacy.personal.labelled_data import PERSON
 
@@ -72,12 +72,12 @@ _HOSTS = (
 
 _NOBODY = COMMON_WORDS | SHARED_NAMES | NO_PERSONS
 _NOWHERE = COMMON_WORDS | MACHINE_WORDS | SHARED_NAMES
-_NUMBER = compile_rule_pattern(r"[\d.]+|[0-9a-f]{12}")
+_NUMBER = build_rule_pattern(r"[\d.]+|[0-9a-f]{12}")
 
 
 def _finding(kind: str, nobody: frozenset[str], pattern: str, *probes: str) -> Detector:
     searched = (
-        re.compile(pattern) if kind == "PERSON" else compile_rule_pattern(pattern)
+        re.compile(pattern) if kind == "PERSON" else build_rule_pattern(pattern)
     )  # persons have any alphabet
 
     def find(view: TextView) -> Iterator[Span]:
@@ -110,17 +110,17 @@ def _is_nobody(name: str, nobody: frozenset[str]) -> bool:
 # Lines that only name the account of the person who works there.
 _SURE = 3
 _TELLING = (
-    *(compile_rule_pattern(pattern) for pattern, *_ in _ACCOUNTS[:_SURE]),
-    compile_rule_pattern(
+    *(build_rule_pattern(pattern) for pattern, *_ in _ACCOUNTS[:_SURE]),
+    build_rule_pattern(
         rf"(?:\buid=\d{{3,7}}\(|(?<![A-Z_])(?:USER|LOGNAME)=|(?<![^\n])(?:[^\n]{{0,80}}[$#%>] )?whoami\n){_USER}(?=[)\s\"';]|$)"
     ),
 )
 
 
-_PROCESS = compile_rule_pattern(
+_PROCESS = build_rule_pattern(
     r"(?<![^\n])(?P<v>[a-z_][\w.-]{2,31})\+? {1,12}\d{1,7} {1,4}\d{1,3}\.\d {1,4}\d{1,3}\.\d {1,4}\d+ +\d+ +[?\w/]+ +[A-Za-z]"
 )
-_PROCESSES = compile_rule_pattern(r"PID +%CPU")
+_PROCESSES = build_rule_pattern(r"PID +%CPU")
 
 
 def find_owners(view: TextView) -> Iterator[Span]:

@@ -3,29 +3,29 @@
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, build_rule_pattern, make_probed_detector
 from tracemill.privacy.core.word_lists import BANK_NUMBER_SIZES, DIGITS_ONLY_BANKS
 
 _PHONE_START = r"(?:(?<![\w.+/-])|(?<=\\[nrt]))"
 _PHONE_END = r"(?![\w-]|\.\d)"
-_PHONE_WORLD = compile_rule_pattern(
+_PHONE_WORLD = build_rule_pattern(
     _PHONE_START + r"\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,6}(?:[ .-]\d{2,8}){1,4}" + _PHONE_END
     + "|" + _PHONE_START + r"\+(?!1234567)[1-9]\d{9,13}" + _PHONE_END
 )  # fmt: skip
-_PHONE_AREA = compile_rule_pattern(
+_PHONE_AREA = build_rule_pattern(
     _PHONE_START + r"(?:1[ .-])?\([2-9]\d{2}\)\s?[2-9]\d{2}[ .-]\d{4}" + _PHONE_END
 )
-_PHONE_ROW = compile_rule_pattern(
+_PHONE_ROW = build_rule_pattern(
     _PHONE_START + r"(?:1-)?[2-9]\d{2}(?P<s>[.-])[2-9]\d{2}(?P=s)\d{4}" + _PHONE_END
 )
-_PHONE_NATIONAL = compile_rule_pattern(
+_PHONE_NATIONAL = build_rule_pattern(
     _PHONE_START + r"(?<![0-9a-f]{2} )(?:0[67](?P<s>[ .])\d\d(?:(?P=s)\d\d){3}(?! [0-9a-f]{2}\b)|"
     r"07\d{3} \d{6}|0[1-9]\d{1,2} \d{4} \d{4}|"
     r"00[1-9]\d{1,2} \d{1,4}(?: \d{2,8}){1,3})"
     + _PHONE_END
 )  # fmt: skip
-_CODE_BEFORE = compile_rule_pattern(r"(?<![0-9A-Za-z])(?=[A-Fa-f]*[0-9])[0-9A-Fa-f]{4,8}:? {1,2}$")
-_CODE_AFTER = compile_rule_pattern(r" [0-9A-Fa-f]{4,5}(?![0-9A-Za-z])")
+_CODE_BEFORE = build_rule_pattern(r"(?<![0-9A-Za-z])(?=[A-Fa-f]*[0-9])[0-9A-Fa-f]{4,8}:? {1,2}$")
+_CODE_AFTER = build_rule_pattern(r" [0-9A-Fa-f]{4,5}(?![0-9A-Za-z])")
 _NATIONAL = (
     b"00 00 00 00 00",
     b"00.00.00.00.00",
@@ -36,18 +36,18 @@ _NATIONAL = (
     b"0000 000 00",
     b"00000 00 00",
 )
-_PHONE_SAID = compile_rule_pattern(
+_PHONE_SAID = build_rule_pattern(
     r"(?i)(?:phone|telefon|telephone|tel|mobile|cell|fax|whatsapp|sms)(?:[ _-]?(?:number|no|nr))?\.?"
     r"[\"'`]?(?:[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{1,3}(?:is[ \t])?)[\"'`]?"
     r"(?P<v>\+?\(?\d{1,5}\)?(?:[ ./-]{0,2}\(?\d{1,8}\)?){1,6})(?![\w-]|\.\d)"
 )
-_IBAN_START = compile_rule_pattern(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}")
-_IBAN = compile_rule_pattern(
+_IBAN_START = build_rule_pattern(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}")
+_IBAN = build_rule_pattern(
     r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{1,4}){3,8})(?![A-Za-z0-9])"
 )
-_FINGERPRINT = compile_rule_pattern(r"[A-Z0-9]{4}(?: [0-9A-F]{4}){8,}")
+_FINGERPRINT = build_rule_pattern(r"[A-Z0-9]{4}(?: [0-9A-F]{4}){8,}")
 _CARDS = (b"000000000000000", b"0000 0000 0000 0000", b"0000-0000-0000-0000", b"0000 000000 00000")
-_CARD = compile_rule_pattern(
+_CARD = build_rule_pattern(
     r"(?<![\w.+/-])(?:(?:4\d|5[1-5]|2[2-7]|6[05])\d\d(?P<s>[ -]?)\d{4}(?P=s)\d{4}(?P=s)\d{4}|"
     r"3[47]\d\d(?P<t>[ -]?)\d{6}(?P=t)\d{5})(?![\w-]|\.\d)"
 )  # fmt: skip
@@ -58,7 +58,7 @@ _CARD_WORD = re.compile(
 )
 """Words before 16 digits in a row that make them a card number; one in ten has a valid check digit."""
 _SOCIAL = b"000-00-0000"
-_SSN = compile_rule_pattern(r"(?<![\w.+/-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)")
+_SSN = build_rule_pattern(r"(?<![\w.+/-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)")
 _PHONE_WORDS = (
     b"phone",
     b"telefon",

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterator
 
+from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.read_table import find_cells_under
 from tracemill.privacy.core.rule import (
     Detector,
@@ -22,25 +23,25 @@ _PLACES = (
 )
 _MARKS = r"[*_\"]{0,2}[ \t]{0,3}"
 _HEADS = rf"(?:{_SENT}{_MARKS}:?|(?:{_PLACES}){_MARKS}:){_MARKS}\r?\n"
-_HEAD = re.compile(rf"(?i)(?<![a-z]){_HEADS}")
-_LINE = re.compile(r"[ \t>|*]{0,12}(?P<v>[^\n\r]{2,80}?)[ \t|]{0,12}\r?(?:\n|$)")
-_STREET = re.compile(rf"(?:{STREET})[^\n]{{0,60}}")
-_PLACE = re.compile(
+_HEAD = LazyPattern(rf"(?i)(?<![a-z]){_HEADS}")
+_LINE = LazyPattern(r"[ \t>|*]{0,12}(?P<v>[^\n\r]{2,80}?)[ \t|]{0,12}\r?(?:\n|$)")
+_STREET = LazyPattern(rf"(?:{STREET})[^\n]{{0,60}}")
+_PLACE = LazyPattern(
     r"(?:[A-Z]{1,3}-)?\d{3,6}(?:[ -]?[A-Z\d]{2,4})? [^\W\d_][\w .'-]{1,40}(?:, [\w .]{2,30})?"
     r"|[^\W\d_][\w .'-]{1,40},? (?:[A-Z]{2,3} )?(?:\d{4,5}(?:-\d{4})?|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d)"
 )
-_PERSON = re.compile(PERSON)
+_PERSON = LazyPattern(PERSON)
 _MOST_LINES = 6
 _COLUMNS = (
     r"(?:street(?:[ _-]?(?:name|line|address))?|address(?:[ _-]?line)?[ _-]?[12]?|line[ _-]?[12]|stra(?:\xdf|ss)e|adresse|anschrift|direcci[o\xf3]n"
     r"|endere[c\xe7]o|indirizzo)[ _-]?[12]?"
 )
-_COLUMN_END = re.compile(
+_COLUMN_END = LazyPattern(
     rf"(?i)(?<=[\n,;\t| \"'_]){_COLUMNS}[\"']?[ \t]{{0,2}}[,;|\t\r\n]|(?<![\s\S]){_COLUMNS}[\"']?[,;|\t]"
 )
 
 
-_COLUMN_STEMS = re.compile(
+_COLUMN_STEMS = LazyPattern(
     build_words_pattern(
         fold(w)
         for w in [
@@ -99,16 +100,16 @@ _HOME = (
     r"|adres(?: zamieszkania| korespondencyjny)?|miejsce zamieszkania|woonadres|woonplaats|adress|bostadsadress|gatuadress|osoite|adresa(?: bydli\u0161t\u011b)?|bydli\u0161t\u011b|lakc\xedm|ul\.)"
 )
 _WORDS = r"(?:[A-Z\xc0-\xde\u0100-\u017d][^\n\"'<>|;{}=()\[\]:]{2,60}?[ ,]{1,2}(?:n[.\xba\xb0o]{1,2} ?)?\d{1,4}(?:[ /-]?\d{1,3})?[a-zA-Z]?|\d{1,5}(?: ?bis| ?ter)?[a-zA-Z]?,? [^\n\"'<>|;{}=()\[\]:\d]{0,12}[A-Z\xc0-\xde\u0100-\u017d][^\n\"'<>|;{}=()\[\]:\d]{2,50})"
-_HOME_LINE = re.compile(
+_HOME_LINE = LazyPattern(
     rf"(?<![^\W_])[ \t>|*_\"'`-]{{0,12}}(?i:{_HOME})[*_\"'`]{{0,3}}(?:[ \t]{{0,3}}[:=\uff1a]|>|[ \t]{{0,3}}\|)[ \t*_|\"'`]{{0,6}}(?P<v>{_WORDS}(?:, ?[^\n\"'<>|;{{}}=()\[\]:]{{2,60}})?)(?=[ \t*_|\"'`.,]*(?:<|\r?\n|$|[,}}]))"
 )
-_NO_HOME = re.compile(
+_NO_HOME = LazyPattern(
     r"(?i)\b(?:ip|line|port|version|step|page|chapter|section|level|class|byte|bytes|bit|bits|localhost|register|memory|offset|null|none|true|false|test|utf|http|https|error|v\d)\b|0x|\d\.\d|@|/[a-z]+/|_"
 )
-_LIVES = re.compile(
+_LIVES = LazyPattern(
     rf"(?i:(?<!\w)(?:wohn\w{{0,4}}|lebe|lebt|zieh\w{{0,3}}|gezogen|habit\w{{1,4}}|demeur\w{{1,4}}|viv[oei]\w{{0,2}}|mor[oa]|abit[oa]|resid\w{{1,4}}|live[sd]?|living|ship\w{{0,4}}|send|sent|deliver\w{{0,3}}|mail|moved?|post|come|meet|visit|mieszka\w{{0,2}}|bor|woont?|woon)\b)(?P<gap>[^\n.:;|={{}}()]{{1,40}}?)(?P<v>{STREET})"
 )
-_SURE = re.compile(
+_SURE = LazyPattern(
     r"(?<![\w/])(?P<v>[A-Z\xc0-\xde][\w\xdf-]{2,30}(?:stra(?:\xdf|ss)e|str\.) \d{1,4}[a-z]?(?:,? \d{5} [A-Z\xc0-\xde][\w\xdf-]{2,30})?"
     r"|\d{1,5} (?:[A-Z][\w'.-]{1,24} ){1,3}(?:Street|Avenue|Road|Lane|Drive|Boulevard|Terrace|Crescent),? (?:[A-Z][\w'. -]{1,30},? ){1,2}(?:[A-Z]{2} \d{5}(?:-\d{4})?|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2})"
     r"|\d{1,4}(?: ?bis| ?ter)?,? (?:rue|avenue|boulevard|place|chemin|impasse|all\xe9e|quai|cours) [^\n,\"'<>|;\d]{2,40},? \d{5} [A-Z\xc0-\xde][\w\xdf-]{2,30})(?!\w)"
@@ -116,14 +117,14 @@ _SURE = re.compile(
 _VERBS = r"(?:wohn|leb|zieh|gezogen|habit|demeur|viv|mor|abit|resid|liv|ship|sen|deliver|mail|move|post|come|meet|visit|mieszka|bor|woon)[a-z]*"
 _ENGLISH = r"(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Dr|Boulevard|Blvd|Way|Court|Ct|Place|Pl|Square|Sq|Terrace|Close|Crescent|Highway|Hwy|Parkway|Pkwy|Gardens|Row|Hill)"
 _LABEL = 60  # characters before a word of a label in which its line begins
-_HOME_STEMS = re.compile(
+_HOME_STEMS = LazyPattern(
     build_words_pattern(
         fold(w)
         for w in "addr street residen liefera rechnungsa posta wohn privata adresse anschrift stra\xdfe strasse domicil direcci indirizz endere morada adres zamieszk woon bostad gatua osoite bydli lakc".split()  # noqa: SIM905
     )
 )
 _LONGEST = 120  # characters of an address behind the end of its probe
-_EAST = re.compile(
+_EAST = LazyPattern(
     r"(?:[\u4e00-\u9fff]{2,3}[\u90fd\u9053\u5e9c\u770c])[\u3040-\u30ff\u4e00-\u9fff]{1,24}[0-9\uff10-\uff19]{1,4}(?:[-\u30fc\uff0d\u2212\u4e01\u76ee\u756a\u5730\u53f7\u306e][0-9\uff10-\uff19]{0,4}){0,4}"
     r"|[\u4e00-\u9fff]{2,8}(?:\u7701|\u5e02|\u533a)[\u4e00-\u9fff]{1,24}(?:\u8def|\u8857|\u9053|\u5df7|\u5f04)[0-9]{1,5}\u53f7(?:[\u4e00-\u9fff0-9-]{0,16}(?:\u5ba4|\u680b|\u697c))?"
     r"|[\uac00-\ud7af]{2,8}(?:\uc2dc|\ub3c4) [\uac00-\ud7af ]{1,24}(?:\ub85c|\uae38|\ub3d9) ?\d{1,4}(?:-\d{1,4})?"

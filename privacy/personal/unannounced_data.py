@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 
-from tracemill.privacy.core.rule import Detector, compile_rule_pattern, make_anywhere_detector
+from tracemill.privacy.core.lazy_pattern import LazyPattern
+from tracemill.privacy.core.rule import Detector, build_rule_pattern, make_anywhere_detector
 from tracemill.privacy.core.word_lists import BANK_NUMBER_SIZES, COMMON_WORDS, DOMAINS
 from tracemill.privacy.personal.labelled_data import PERSON, is_person
 from tracemill.privacy.personal.phones_and_accounts import has_account_check_digits
@@ -31,28 +32,28 @@ _ROLES = (
 )
 # `owner Ada Lovelace`, `Owner: Ada`, `**Owner:** Ada`, `| owner | Ada`.
 _AFTER_ROLE = r"(?:[,:]?[ \n]|[\"'`*_]{0,3}[ \t]{0,3}[:|][ \t]{0,3}[\"'`*_]{0,3}[ \t]{0,2})"
-_ROLE = re.compile(rf"(?i:\b{_ROLES}){_AFTER_ROLE}(?P<v>{PERSON})(?![\w(./:-])")
+_ROLE = LazyPattern(rf"(?i:\b{_ROLES}){_AFTER_ROLE}(?P<v>{PERSON})(?![\w(./:-])")
 _DEALT = (
     r"(?:talk(?:ed|ing)? (?:to|with)|spoke (?:to|with)|spoken (?:to|with)|met(?: with)?|ask(?:ed)?|ping(?:ed)?|told|tell"
     r"|(?:reviewed|approved|requested|reported|assigned|written|signed off|escalated|raised) (?:by|to)|on behalf of|bcc)"
 )
 _NAMED_FIELD = r"(?i:contact|owner|manager|employee|customer|person|assignee|reporter):\s{1,12}name: [\"']?"
-_DEALT_WITH = re.compile(rf"(?:(?i:\b{_DEALT}\b[: ])[ \t]?|{_NAMED_FIELD})(?P<v>{PERSON})(?![\w(./:-])")
+_DEALT_WITH = LazyPattern(rf"(?:(?i:\b{_DEALT}\b[: ])[ \t]?|{_NAMED_FIELD})(?P<v>{PERSON})(?![\w(./:-])")
 _TITLES = r"(?:(?:Mr|Mrs|Ms|Mme|Mlle|Herrn?|Frau|Se\xf1ora?)\.? |Dear (?:Dr\.? )?)"
-_TITLED = re.compile(rf"\b{_TITLES}(?P<v>{PERSON})")
+_TITLED = LazyPattern(rf"\b{_TITLES}(?P<v>{PERSON})")
 _THINGS = r"(?:laptop|account|machine|computer|desk|phone|inbox|email|e-mail|password|team|request|contract|salary|badge|calendar)"
-_OF_PERSON = re.compile(rf"(?P<v>{PERSON})['\u2019]s {_THINGS}\b")
+_OF_PERSON = LazyPattern(rf"(?P<v>{PERSON})['\u2019]s {_THINGS}\b")
 _CALLS = r"(?i:call|ring|phone|dial|text|fon|tel\.?|cell|mobile|signal|whatsapp)"
-_CALLED = compile_rule_pattern(
+_CALLED = build_rule_pattern(
     rf"\b{_CALLS} (?P<v>\+?\(?\d{{2,5}}\)?[ .-]\d{{2,4}}(?:[ .-]?\d{{2,4}}){{1,3}})(?![\w-]|\.\d)"
 )
-_HOME = re.compile(
+_HOME = LazyPattern(
     r"(?<![\w.:/-])(?P<v>\d{1,4}[A-Za-z]? (?:[A-Z\xc0-\xde][a-z\xdf-\xff]{2,20} ){1,3}?(?:[A-Z][a-z]{2,12}), (?:[A-Z\xc0-\xde][a-z\xdf-\xff]{2,20} ?){1,2},? [A-Z0-9]{0,3} ?\d{4,6})(?![\w-]|\.\d)"
 )
-_ACCOUNT = re.compile(
+_ACCOUNT = LazyPattern(
     r"(?i)(?<![A-Z0-9])(?P<v>[A-Z]{2}\d\d(?:(?P<joint>[ -])[A-Z0-9]{4}(?:(?P=joint)[A-Z0-9]{4}){1,6}(?:(?P=joint)[A-Z0-9]{1,3})?|(?:[A-Z]{4})?\d{8,30}))(?![A-Z0-9])"
 )
-_SPELLED = re.compile(
+_SPELLED = LazyPattern(
     r"(?i)(?<![\w.])(?P<v>[\w+-]{1,40}(?:(?:\.| dot )[\w+-]{1,40}){0,3} ?(?:\bat\b|\(at\)|\[at\]) ?[a-z][\w-]{1,40}(?: ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z][\w-]{1,40}){0,2} ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z]{2,18})\b"
 )
 
@@ -102,7 +103,7 @@ def _has_check_digit(module: str) -> Callable[[str], bool]:
 
 
 def _make_number_detector(form: str, module: str) -> Detector:
-    pattern = re.compile(rf"(?<![\w.:/+-])(?<!\d )(?P<v>{form})(?![\w:/-]|\.\d| \d)")
+    pattern = LazyPattern(rf"(?<![\w.:/+-])(?<!\d )(?P<v>{form})(?![\w:/-]|\.\d| \d)")
     check = _has_check_digit(module) if module else None
     return make_anywhere_detector("NATIONAL_ID", pattern, form, check, behind=_REACH)
 

@@ -16,7 +16,7 @@ from tracemill.privacy.core.entropy import (
     shape_wordiness,
 )
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
-from tracemill.privacy.core.rule import Span, compile_rule_pattern
+from tracemill.privacy.core.rule import Span, build_rule_pattern
 from tracemill.privacy.secrets.drawn_tokens import is_drawn_part
 
 _ABOUT = (
@@ -28,26 +28,26 @@ _ABOUT = (
     r"|send_keys|\bpsexec|\blftp\b|setuser|\bnet user\b|anmeld)"
 )
 _VALUE = r"(?P<v>(?<![\w+/=.$@-])[A-Za-z0-9+/_.!#$%^&*~=-]{10,512}(?![\w+/=]))"
-_NEAR = compile_rule_pattern(rf"{_ABOUT}(?P<gap>[^\n]{{0,40}}?[\s\"'`=:(,>\[]){_VALUE}")
-_ALONE = compile_rule_pattern(r"(?<![\w+/=.@#$%-])(?P<v>[A-Za-z0-9_-]{28,64})(?![\w+/=%-])(?!\.\w)")
-_OF_BLOCK = compile_rule_pattern(
+_NEAR = build_rule_pattern(rf"{_ABOUT}(?P<gap>[^\n]{{0,40}}?[\s\"'`=:(,>\[]){_VALUE}")
+_ALONE = build_rule_pattern(r"(?<![\w+/=.@#$%-])(?P<v>[A-Za-z0-9_-]{28,64})(?![\w+/=%-])(?!\.\w)")
+_OF_BLOCK = build_rule_pattern(
     r"(?:[A-Za-z0-9+/]{28}|-----)[ \t]*\r?\n[ \t]*$"
 )  # the line before is Base64 too
-_FOLLOWED = compile_rule_pattern(
+_FOLLOWED = build_rule_pattern(
     rf"{_VALUE}[\"'`]?,? (?:as|is|for|was) (?:the|my|our|your|a|an) (?:[\w-]{{1,20}} ){{0,3}}?{_ABOUT}"
 )
-_NO_SECRET = compile_rule_pattern(
+_NO_SECRET = build_rule_pattern(
     r"(?i)(?:(?<![a-z])sha-?\d*|md5|hash|digest|checksum|commit|uuid|etag|nonce|(?<![a-z])ids?|version|revision|integrity|"
     r"fingerprint|public|signature|blob|tree|parent|cache)[\w-]*[\"'`]?\s{0,2}[=:( ]{1,2}\s{0,2}[\"'`]?$"
 )
-_MADE_UP = compile_rule_pattern(
+_MADE_UP = build_rule_pattern(
     r"(?=[^!#%*^&]*[!#%*^&])(?=\D*\d\D*\d)(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])^[^=/]{10,32}$"
 )
-_CODE = compile_rule_pattern(r"&&|\*\*|[!=]=|%[sd]|&\w+;|#\d+$|&[a-z]|^[*#&]")
-_ID = compile_rule_pattern(
+_CODE = build_rule_pattern(r"&&|\*\*|[!=]=|%[sd]|&\w+;|#\d+$|&[a-z]|^[*#&]")
+_ID = build_rule_pattern(
     r"(?:toolu|call|msg|chatcmpl|req|resp|gen|run|thread|asst|file|item|rs|fc|ws|step)[_-]\w+|[0-9a-f-]{36}|[0-9a-f]{16}|[0-9a-f]{40}"
 )
-_NAME = compile_rule_pattern(r"[A-Za-z_$]+\d{0,3}|(?:[\w$]+[./_-])+[\w$]*|[\w./-]+\.[a-z]{1,5}|\d[\d.,_-]*")
+_NAME = build_rule_pattern(r"[A-Za-z_$]+\d{0,3}|(?:[\w$]+[./_-])+[\w$]*|[\w./-]+\.[a-z]{1,5}|\d[\d.,_-]*")
 
 
 def find_strictly(text: str) -> Iterator[Span]:

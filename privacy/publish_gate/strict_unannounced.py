@@ -19,17 +19,17 @@ from tracemill.privacy.core.entropy import (
     shape_wordiness,
 )
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
-from tracemill.privacy.core.rule import Span, compile_rule_pattern
+from tracemill.privacy.core.rule import Span, build_rule_pattern
 from tracemill.privacy.publish_gate.strict_rules import is_labelled_id
 from tracemill.privacy.secrets.drawn_tokens import is_drawn_part
 
 _LEFT, _RIGHT = r"(?<![\w+/=.@#$%&~\\-])(?<!\bh1:)", r"(?![\w+/=%@(~-])(?!\.\w)"
 _NO_BLOCK = r"(?!\r?\n[ \t]*(?:[A-Za-z0-9+/]{20}|-----END))"  # the next line is Base64 too
-_RANDOM = compile_rule_pattern(
+_RANDOM = build_rule_pattern(
     rf"{_LEFT}(?P<v>(?=[A-Za-z0-9+/]*\d)[A-Za-z0-9+/]{{16,88}}={{0,2}}){_RIGHT}{_NO_BLOCK}"
 )
-_CAPITALS = compile_rule_pattern(rf"{_LEFT}(?P<v>(?=[A-Z]*[2-7])[A-Z2-7]{{24,64}}){_RIGHT}")
-_MADE = compile_rule_pattern(
+_CAPITALS = build_rule_pattern(rf"{_LEFT}(?P<v>(?=[A-Z]*[2-7])[A-Z2-7]{{24,64}}){_RIGHT}")
+_MADE = build_rule_pattern(
     r"(?<![\w!#$%^&*+/=.@~\\-])(?P<v>(?=[A-Za-z0-9]*[!#%^*$@])(?=[A-Za-z!#%^*$@]*\d)(?=[A-Z\d!#%^*$@]*[a-z])(?=[a-z\d!#%^*$@]*[A-Z])[A-Za-z0-9!#%^*$@]{10,32})(?![\w!#$%^&*+/=(~-])(?!\.\w)"
 )
 _ABOUT = (
@@ -37,10 +37,10 @@ _ABOUT = (
     r"|\badmin\b|\broot\b|superuser|sudo|keystore|\bvault\b|zugang|anmeld|kennung|\bpw\b|\bpwd\b|\bsftp\b|\bftp\b|kennwort|passwort|contrase|senha|\bauth\b)"
 )
 _CHOSEN = r"(?:[A-Za-z]{3,12}[-_.!][A-Za-z]{3,12}\d{2,4}|(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{12,32}|[A-Za-z0-9]{3,24}[!#%^*$@][A-Za-z0-9!#%^*$@]{2,24})"
-_NEAR = compile_rule_pattern(
+_NEAR = build_rule_pattern(
     rf"{_ABOUT}[^\n]{{0,32}}?(?:[\s\"'`(]|[:=/] ?)(?P<v>(?<![\w+/=.$@-]){_CHOSEN})(?![\w+/=(\[{{-])(?!\.\w)"
 )
-_HEX = compile_rule_pattern(
+_HEX = build_rule_pattern(
     r"(?<![\w+/=.@#$%:-])(?P<v>(?:[0-9a-f]{32}|[0-9a-f]{48}|[0-9a-f]{64}))(?![\w.-]| [ *][\w./])"
 )  # no line of a list of checksums
 _ALGORITHM = re.compile(r"(?i)sha\d|md5|utf|base\d|http|oauth|ipv\d|x86|win\d|v\d|python|node")
@@ -51,7 +51,7 @@ _OF_HEX = re.compile(
     r"(?i)\bauth|session|\bkey\b|\bsealed|credential|secret|\btoken\b|cookie|bearer|licen[cs]e|activat|\b40[13]\b"
 )
 
-_ENCODED = compile_rule_pattern(
+_ENCODED = build_rule_pattern(
     r"(?<![\w+/%-])(?:(?P<hex>(?:[0-9a-f]{2}){16,2048})|(?P<b64>[A-Za-z0-9+/_-]{20,4096}={0,2})|(?P<url>(?=[\w.~*'()-]{0,200}%[2-7][0-9A-Fa-f])(?:[\w.~*'()-]|%[0-9A-Fa-f]{2}){8,2000}))(?![\w+/=%-])"
 )
 _LEAST_DECODED = 10

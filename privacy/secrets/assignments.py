@@ -6,7 +6,7 @@ import string
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case, is_random, is_token
-from tracemill.privacy.core.rule import Span, TextView, build_words_pattern, compile_rule_pattern
+from tracemill.privacy.core.rule import Span, TextView, build_rule_pattern, build_words_pattern
 from tracemill.privacy.core.secret_names import (
     KEY_ADJECTIVE,
     KEY_ADJECTIVES,
@@ -20,7 +20,7 @@ _NAME_CHARS = string.ascii_letters + string.digits + "_-."
 _BEFORE_KEY = rf"(?:[_.\-]|(?:{KEY_ADJECTIVES})[_. -]?)"
 # Where a secret's name can begin: a literal, a pattern, and how far the pattern looks back.
 _STARTS = {
-    literal: (compile_rule_pattern(f"(?i){pattern}"), back)
+    literal: (build_rule_pattern(f"(?i){pattern}"), back)
     for literal, pattern, back in (
         # no test that passed
         (b"pass", r"(?!(?-i:(?<![A-WYZa-z0-9_])PASS: ))pass(?:w|phrase|code|(?![a-z]))", 0),
@@ -38,7 +38,7 @@ _STARTS = {
     )
 }
 _START = re.compile(build_words_pattern(_STARTS))
-_ASSIGN = compile_rule_pattern(
+_ASSIGN = build_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})"
     r"(?P<close>\\*[\"'`]?\)?\]?)"
     r"(?P<sep>\s{0,4}(?::\s{0,3}[A-Za-z][\w.\[\]| ]{0,30}=|=>|:=|={1,3}|:|,(?=\s*\\*[\"']))"
@@ -49,23 +49,23 @@ _ASSIGN = compile_rule_pattern(
     r"(?:[frbuFRBUN@]{0,2}(?P<quote>\\*[\"'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){4,1024})(?P=quote)"
     r"|(?P<bare>(?![:=])[^\s\"'`,;<>(){}\[\]|\\&]{6,1024}))"
 )
-_IDENTIFIER = compile_rule_pattern(r"[a-z]+\d?(?:_[a-z]*\d?)+|[A-Z]+\d?(?:_[A-Z]*\d?)+")
-_MINGLED = compile_rule_pattern(r"(?i)[a-z]\d{1,3}[a-z]{2}")  # names of variables hardly match
-_HEADER_NAME = compile_rule_pattern(r"[a-z]+(?:-[a-z0-9]+){1,5}")
-_OPENED = compile_rule_pattern(r"[(\[]\s{0,3}[\"']$")  # a name as the first argument
-_LONG_WORD = compile_rule_pattern(r"[a-z]{15,32}")  # neither a word nor, mostly, a variable
-_ENV_NAME = compile_rule_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_IDENTIFIER = build_rule_pattern(r"[a-z]+\d?(?:_[a-z]*\d?)+|[A-Z]+\d?(?:_[A-Z]*\d?)+")
+_MINGLED = build_rule_pattern(r"(?i)[a-z]\d{1,3}[a-z]{2}")  # names of variables hardly match
+_HEADER_NAME = build_rule_pattern(r"[a-z]+(?:-[a-z0-9]+){1,5}")
+_OPENED = build_rule_pattern(r"[(\[]\s{0,3}[\"']$")  # a name as the first argument
+_LONG_WORD = build_rule_pattern(r"[a-z]{15,32}")  # neither a word nor, mostly, a variable
+_ENV_NAME = build_rule_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 # Beginnings of lines of a diff or of search results, and options that set a variable.
-_LINE_MARK = compile_rule_pattern(r"(?:^|\n)(?:[+-]|[^\s:]{1,120}[:-]\d{1,6}[:-]|\d{1,6}:)$")
-_GIVEN = compile_rule_pattern(
+_LINE_MARK = build_rule_pattern(r"(?:^|\n)(?:[+-]|[^\s:]{1,120}[:-]\d{1,6}[:-]|\d{1,6}:)$")
+_GIVEN = build_rule_pattern(
     r"(?:--(?:set(?:-string)?|from-literal|build-arg|var|env|params?|parameters?)|[ \t]-(?:var|e|D|P))"
     r"[ =]?[\"']?(?:[\w.-]+=[^\s,]*,)*[\w.]*$"
 )
-_MADE_UP = compile_rule_pattern(
+_MADE_UP = build_rule_pattern(
     r"(?=[^A-Za-z]*[A-Za-z])(?=\D*\d)(?=\w*[^\w])[^./$%]+"
 )  # and no name, path or reference
-_IMAGE_LINE = compile_rule_pattern(r"(?<![^\n])[ \t]*ENV[ \t]+$")  # of a Dockerfile
-_ENV_LINE = compile_rule_pattern(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
+_IMAGE_LINE = build_rule_pattern(r"(?<![^\n])[ \t]*ENV[ \t]+$")  # of a Dockerfile
+_ENV_LINE = build_rule_pattern(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
 
 
 def find_assignment_starts(view: TextView) -> list[tuple[int, int]]:
@@ -100,13 +100,13 @@ def name_around(text: str, at: int, end: int) -> tuple[int, str]:
 
 
 # A value continued in the next line: after a backslash, indented, or in quotes of its own.
-_CONTINUED = compile_rule_pattern(
+_CONTINUED = build_rule_pattern(
     r"(?:\\?\r?\n[ \t]*"
     r"|\\*[\"'`][ \t]*(?:[+.&\\]|\.\.)?[ \t]*\r?\n[ \t]*(?:[+.&][ \t]*)?[bfru]{0,2}\\*[\"'`]"
     r"|\\*[\"'`][ \t]*[+.&][ \t]*[bfru]{0,2}\\*[\"'`])"
     r"(?P<v>[A-Za-z0-9+/_-]{8,1024}={0,2})(?=\\?\r?\n|\\*[\"'`]|$)"
 )
-_WHOLE_PIECE = compile_rule_pattern(r"[A-Za-z0-9+/_-]{24,1024}={0,2}\\?")
+_WHOLE_PIECE = build_rule_pattern(r"[A-Za-z0-9+/_-]{24,1024}={0,2}\\?")
 _MOST_PIECES = 200
 
 
@@ -140,14 +140,14 @@ def find_assignments(view: TextView) -> Iterator[Span]:
 
 
 # A line that sets one name: in YAML, properties, INI, `.env` files, after `export` or a diff mark.
-_LINE_HEAD = compile_rule_pattern(
+_LINE_HEAD = build_rule_pattern(
     r"[+-]?[ \t]*(?:-[ \t]{1,4})?(?:(?:export|set|SET|setx|ENV|declare -x)[ \t]{1,4})?[\"']?[\w.-]*"
 )
-_LINE_REST = compile_rule_pattern(
+_LINE_REST = build_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})[\"']?(?:[ \t]{0,40}=[ \t]{0,8}|[ \t]{0,8}:[ \t]{1,8})(?P<v>(?![\"'])[^\s][^\n]{6,260}(?=\n|$))"
 )
-_COMMENT = compile_rule_pattern(r"[ \t]+#|[ \t\r]+$")
-_SPECIAL = compile_rule_pattern(r"[\s\"'`,;<>(){}\[\]|\\&/#]")
+_COMMENT = build_rule_pattern(r"[ \t]+#|[ \t\r]+$")
+_SPECIAL = build_rule_pattern(r"[\s\"'`,;<>(){}\[\]|\\&/#]")
 
 
 def _of_whole_line(text: str, at: int, end: int) -> Span | None:
@@ -172,7 +172,7 @@ def _of_whole_line(text: str, at: int, end: int) -> Span | None:
     return Span(line.start("v"), line.start("v") + len(value), kind) if kind else None
 
 
-_SETTING = compile_rule_pattern(
+_SETTING = build_rule_pattern(
     r"[ \t]*(?:[#;][^\n]*|\[[\w .\"-]+\]|(?:-[ \t]+)?(?:export[ \t]+)?[\"']?[\w.-]+[\"']?(?:[ \t]*=[ \t]*|:(?:[ \t]+|$))[^\n(){}\[\];]*|)"
 )
 
@@ -187,7 +187,7 @@ def _is_among_settings(text: str, start: int, end: int) -> bool:
 
 
 # A quoted value whose grammar closes it in another way: `'it''s'`, `'it'\''s'`, `'C:\'`.
-_LITERAL = compile_rule_pattern(
+_LITERAL = build_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})[\"'`]?\]?(?P<sep>\s{0,4}(?:=>|:=|=|:)\s{0,4})[rR]?"
     r"'(?P<v>(?:[^'\n]|'\\''|'\"'\"'|''){6,260}?)'(?=[ \t]*(?:[,;)\]}#&|]|\r?\n|$)|[ \t]+(?:&&|\|\||\S+=))"
 )

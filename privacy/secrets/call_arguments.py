@@ -8,7 +8,7 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
-    compile_rule_pattern,
+    build_rule_pattern,
     make_anywhere_detector,
     make_probed_detector,
 )
@@ -32,10 +32,10 @@ _FUNCTIONS = (
 )  # fmt: skip
 _OPENED = r"[ ]?(?:\(|[ ](?=[a-z_]\w*,))"
 _CALL = tuple(
-    (place, compile_rule_pattern(rf"(?:(?<!\w)|(?<=[a-z])(?=[A-Z]))(?:{names}){_OPENED}"))
+    (place, build_rule_pattern(rf"(?:(?<!\w)|(?<=[a-z])(?=[A-Z]))(?:{names}){_OPENED}"))
     for place, names in _FUNCTIONS
 )
-_LITERAL = compile_rule_pattern(
+_LITERAL = build_rule_pattern(
     r"(?P<quote>\\*[\"'`])(?P<v>(?:(?!(?P=quote))(?:\\.|[^\n\\])){6,512})(?P=quote)"
 )
 _LONGEST = 600  # characters of a call that are read

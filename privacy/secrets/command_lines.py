@@ -7,40 +7,38 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
-    compile_rule_pattern,
+    build_rule_pattern,
     make_near_detector,
     make_probed_detector,
 )
 
-_REDIS = compile_rule_pattern(r"redis-cli\b[^\n|;&]{0,80}?\s-a\s{1,2}[\"']?(?P<v>[^\s\"'\\]{6,128})")
-_CLI_LOGIN = compile_rule_pattern(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64}:(?P<v>[^\s\"'\\]{4,128})")
-_CLI_PASSWORD = compile_rule_pattern(
+_REDIS = build_rule_pattern(r"redis-cli\b[^\n|;&]{0,80}?\s-a\s{1,2}[\"']?(?P<v>[^\s\"'\\]{6,128})")
+_CLI_LOGIN = build_rule_pattern(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64}:(?P<v>[^\s\"'\\]{4,128})")
+_CLI_PASSWORD = build_rule_pattern(
     r"(?:sshpass|mysql\w*|mariadb\w*|docker|podman|helm|htpasswd|twine|az|mongo(?:sh|dump)?|zip|unzip|7z|ldap\w+)\b"
     r"[^\n|;&]{0,120}?\s-[pPw]\s?\\*[\"']?(?P<v>[^\s\"'\\]{6,128})"
 )
-_NETRC = compile_rule_pattern(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>[^\s\"\'\\]{4,128})")
-_NET_USE = compile_rule_pattern(
+_NETRC = build_rule_pattern(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>[^\s\"\'\\]{4,128})")
+_NET_USE = build_rule_pattern(
     r"(?i)net use [^\n]{0,80}?\\\\\S+ (?:(?P<v>[^\s/\"'*][^\s\"']{3,64}) /user|"
     r"/user:\S+ (?P<w>[^\s/\"'*][^\s\"']{3,64}))"
 )
-_PGPASS = compile_rule_pattern(
+_PGPASS = build_rule_pattern(
     r"(?<![\w.])(?:[\w.-]{1,80}|\*):(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*-]{1,64}:(?P<v>[^\s:\"'\\]{6,128})(?=\\n|\s|$)"
 )
-_PASS_ARGUMENT = compile_rule_pattern(r"pass:(?P<v>[^\s\"'\\,(){}\[\];]{4,128})(?![,(){}\[\];])")
-_IDENTIFIED = compile_rule_pattern(
+_PASS_ARGUMENT = build_rule_pattern(r"pass:(?P<v>[^\s\"'\\,(){}\[\];]{4,128})(?![,(){}\[\];])")
+_IDENTIFIED = build_rule_pattern(
     r"(?i)identified (?:with \S{1,40} )?by (?:password )?(?:\\*[\"']|(?=[^\s;]*\d))(?P<v>[^\s\"'\\;]{4,128})"
 )
-_CHPASSWD = compile_rule_pattern(
+_CHPASSWD = build_rule_pattern(
     r"[\w-]{1,32}:(?P<v>[^\s\"'|:\\]{4,128})[\"']?\s{0,3}\|?\s{0,3}(?:sudo )?chpasswd"
 )
-_SUDO = compile_rule_pattern(
-    r"echo (?:-[en]+ )?[\"']?(?P<v>[^\s\"'|$\\]{4,128})[\"']?\s{0,3}\|\s{0,3}sudo -S"
-)
-_SMB_LINE = compile_rule_pattern(r"smb\w*[^\n|;&]{0,120}?-U[ =]?[\"']?[\w\\.-]{1,64}%(?P<v>[^\s\"']{4,128})")
-_LOGIN_KEY = compile_rule_pattern(r"login\b[^\n]{0,40}?(?P<v>(?<=[\s\"'=])[0-9a-f]{40}(?![0-9a-f]))")
+_SUDO = build_rule_pattern(r"echo (?:-[en]+ )?[\"']?(?P<v>[^\s\"'|$\\]{4,128})[\"']?\s{0,3}\|\s{0,3}sudo -S")
+_SMB_LINE = build_rule_pattern(r"smb\w*[^\n|;&]{0,120}?-U[ =]?[\"']?[\w\\.-]{1,64}%(?P<v>[^\s\"']{4,128})")
+_LOGIN_KEY = build_rule_pattern(r"login\b[^\n]{0,40}?(?P<v>(?<=[\s\"'=])[0-9a-f]{40}(?![0-9a-f]))")
 
 
-_HTPASSWD = compile_rule_pattern(
+_HTPASSWD = build_rule_pattern(
     r"htpasswd\s{1,4}-\w{0,4}b\w{0,4}\s{1,4}\S{1,80}\s{1,4}\S{1,80}\s{1,4}[\"']?(?P<v>[^\s\"'\\]{6,128})"
 )
 

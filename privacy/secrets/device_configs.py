@@ -20,8 +20,8 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
+    build_rule_pattern,
     build_words_pattern,
-    compile_rule_pattern,
     make_anywhere_detector,
     make_probed_detector,
 )
@@ -52,10 +52,10 @@ def _is_drawn(value: str) -> bool:
 
 
 _WORD_FOR_PASSWORD = re.compile(build_words_pattern((b"pass", b"secret", b"rootpw")))
-_STATEMENT = compile_rule_pattern(
+_STATEMENT = build_rule_pattern(
     rf"(?i:password|passwd|passphrase|secret|(?<![a-z])pass|rootpw)[\w.-]{{0,20}}[ \t]+(?:--\w+[ \t]+)?{_VALUE}(?=\\*\"?;?[ \t]*(?:\r?\n|$))"
 )
-_BEFORE = compile_rule_pattern(rf"{_LINE}{_WORDS}[\w./-]{{0,60}}\Z")
+_BEFORE = build_rule_pattern(rf"{_LINE}{_WORDS}[\w./-]{{0,60}}\Z")
 
 
 def find_statements(view: TextView) -> Iterator[Span]:

@@ -12,7 +12,7 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
-    compile_rule_pattern,
+    build_rule_pattern,
     make_anywhere_detector,
     make_probed_detector,
 )
@@ -41,20 +41,20 @@ def _object_around(text: str, at: int) -> tuple[int, int]:
     return start, end + 1
 
 
-_KEY_TYPE = compile_rule_pattern(r"[\"']kty[\"']\s*:\s*[\"'](?:EC|RSA|OKP|oct)[\"']")
-_KEY_PART = compile_rule_pattern(r"[\"'](?:d|p|q|dp|dq|qi|k)[\"']\s*:\s*[\"'](?P<v>[\w-]{16,4096})[\"']")
-_JSON_SECRET = compile_rule_pattern(r"[\"']kind[\"']\s*:\s*[\"']Secret[\"']")
-_JSON_DATA = compile_rule_pattern(r"[\"'](?:data|stringData)[\"']\s*:\s*\{(?P<items>[^{}]*)\}")
-_JSON_ITEM = compile_rule_pattern(rf":\s*{_STRING}")
-_SENSITIVE = compile_rule_pattern(r"[\"']sensitive[\"']\s*:\s*(?i:true)")
-_JSON_VALUE = compile_rule_pattern(rf"[\"']value[\"']\s*:\s*{_STRING}")
-_TYPE = compile_rule_pattern(r"[\"']type[\"']\s*:")
-_DRAWN = compile_rule_pattern(r"[\"']type[\"']\s*:\s*[\"'](?:random_password|random_id|tls_private_key)[\"']")
-_RESULT = compile_rule_pattern(rf"[\"'](?:result|bcrypt_hash|b64_std|b64_url|hex)[\"']\s*:\s*{_STRING}")
-_SHARES = compile_rule_pattern(
+_KEY_TYPE = build_rule_pattern(r"[\"']kty[\"']\s*:\s*[\"'](?:EC|RSA|OKP|oct)[\"']")
+_KEY_PART = build_rule_pattern(r"[\"'](?:d|p|q|dp|dq|qi|k)[\"']\s*:\s*[\"'](?P<v>[\w-]{16,4096})[\"']")
+_JSON_SECRET = build_rule_pattern(r"[\"']kind[\"']\s*:\s*[\"']Secret[\"']")
+_JSON_DATA = build_rule_pattern(r"[\"'](?:data|stringData)[\"']\s*:\s*\{(?P<items>[^{}]*)\}")
+_JSON_ITEM = build_rule_pattern(rf":\s*{_STRING}")
+_SENSITIVE = build_rule_pattern(r"[\"']sensitive[\"']\s*:\s*(?i:true)")
+_JSON_VALUE = build_rule_pattern(rf"[\"']value[\"']\s*:\s*{_STRING}")
+_TYPE = build_rule_pattern(r"[\"']type[\"']\s*:")
+_DRAWN = build_rule_pattern(r"[\"']type[\"']\s*:\s*[\"'](?:random_password|random_id|tls_private_key)[\"']")
+_RESULT = build_rule_pattern(rf"[\"'](?:result|bcrypt_hash|b64_std|b64_url|hex)[\"']\s*:\s*{_STRING}")
+_SHARES = build_rule_pattern(
     r"[\"'](?:unseal_keys_(?:b64|hex)|recovery_keys_(?:b64|hex)|keys|keys_base64)[\"']\s*:\s*\[(?P<items>[^\[\]]{20,4000})\]"
 )
-_SHARE = compile_rule_pattern(r"[\"'](?P<v>[A-Za-z0-9+/=]{32,128})[\"']")
+_SHARE = build_rule_pattern(r"[\"'](?P<v>[A-Za-z0-9+/=]{32,128})[\"']")
 
 
 def find_json_secrets(view: TextView) -> Iterator[Span]:
@@ -82,11 +82,11 @@ def find_json_secrets(view: TextView) -> Iterator[Span]:
 
 
 # Values under `data` and `stringData` of a Kubernetes secret are secret, whatever their names.
-_MANIFEST = compile_rule_pattern(r"(?<![^\n])(?P<in>[ \t]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*(?=\r?\n|$)")
-_DATA = compile_rule_pattern(
+_MANIFEST = build_rule_pattern(r"(?<![^\n])(?P<in>[ \t]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*(?=\r?\n|$)")
+_DATA = build_rule_pattern(
     r"(?<![^\n])(?P<in>[ \t]*)(?:data|stringData):[ \t]*\r?\n(?P<items>(?:(?P=in)[ \t]+\S[^\n]*(?:\n|$)|[ \t]*\r?\n){1,400})"
 )
-_ITEM = compile_rule_pattern(
+_ITEM = build_rule_pattern(
     r"(?<![^\n])[ \t]*[\"']?[\w.-]{1,253}[\"']?:[ \t]*(?:!!\w+[ \t]+)?(?P<quote>[\"']?)(?P<v>(?![|>][+-]?[ \t]*$)[^\s\"'][^\n\"']{3,})(?P=quote)[ \t]*(?=\r?\n|$)"
     r"|(?<![^\n])(?P<in>[ \t]*)[\"']?[\w.-]{1,253}[\"']?:[ \t]*[|>][+-]?[ \t]*\r?\n(?P<block>(?:(?P=in)[ \t]+[^\n]+(?:\n|$)|[ \t]*\r?\n){1,200})"
 )
@@ -112,23 +112,23 @@ def _items(text: str, where: tuple[int, int]) -> Iterator[Span]:
             yield Span(start, end, "SECRET")
 
 
-_INSERT = compile_rule_pattern(
+_INSERT = build_rule_pattern(
     r"(?i)\b(?:insert(?:\s+(?:ignore|or\s+\w+))?\s+into|replace\s+into|merge\s+into|copy)\s+[\w.\"`\[\]]{1,130}\s*"
     r"\((?P<columns>[^()]{3,4000})\)\s*(?:overriding\s+\w+\s+value\s+)?values?\s*(?=\()"
 )
-_CELL = compile_rule_pattern(
+_CELL = build_rule_pattern(
     r"\s*(?:[NEBX]?'(?P<single>(?:[^'\\]|''|\\.)*)'|\"(?P<double>(?:[^\"\\]|\"\"|\\.)*)\"|(?P<bare>(?:[^(),'\"]|\([^()]*\))*))\s*(?P<end>[,)])"
 )
-_NEXT_ROW = compile_rule_pattern(r"\s*,?\s*\(")
+_NEXT_ROW = build_rule_pattern(r"\s*,?\s*\(")
 
 
-_INSERT_ALL = compile_rule_pattern(
+_INSERT_ALL = build_rule_pattern(
     r"(?i)\b(?:insert(?:\s+(?:ignore|or\s+\w+))?\s+into|replace\s+into)\s+(?P<table>[\w.\"`\[\]]{1,130})\s*values?\s*(?=\()"
 )
-_CREATE = compile_rule_pattern(
+_CREATE = build_rule_pattern(
     r"(?i)\bcreate\s+(?:\w+\s+){0,3}?table\s+(?:if\s+not\s+exists\s+)?(?P<table>[\w.\"`\[\]]{1,130})\s*\("
 )
-_COLUMN = compile_rule_pattern(r"\s*[\"`\[]?(?P<name>\w{1,64})[\"`\]]?")
+_COLUMN = build_rule_pattern(r"\s*[\"`\[]?(?P<name>\w{1,64})[\"`\]]?")
 _NO_COLUMN = frozenset(
     (
         "primary",
@@ -207,7 +207,7 @@ def _kind_in_column(column: str, value: str) -> str | None:
     return "SECRET" if is_password(value) and any(map(str.isdigit, value)) else None
 
 
-_ENCODED_ATTRIBUTE = compile_rule_pattern(
+_ENCODED_ATTRIBUTE = build_rule_pattern(
     r"(?<![^\n\"'`])[ \t]*(?P<name>[A-Za-z][\w.-]{1,60})(?:;[\w-]{1,40}){0,3}::[ \t]+(?P<v>[A-Za-z0-9+/]{4,4096}={0,2}(?:\r?\n [A-Za-z0-9+/=]{1,80}){0,200})(?=[\s\"'`]|$)"
 )
 
@@ -221,10 +221,10 @@ def find_encoded_attributes(view: TextView) -> Iterator[Span]:
             yield Span(*line.span("v"), "PASSWORD")
 
 
-_JAR_LINE = compile_rule_pattern(
+_JAR_LINE = build_rule_pattern(
     r"(?<![^\n])(?:#HttpOnly_)?[\w.-]{3,253}[ \t]+(?:TRUE|FALSE)[ \t]+/\S{0,200}[ \t]+(?:TRUE|FALSE)[ \t]+\d{1,17}[ \t]+(?P<name>[^\s=;]{1,200})[ \t]+(?P<v>\S{6,4096})(?=\s|$)"
 )
-_LOGIN_COOKIE = compile_rule_pattern(r"(?i)sess|sid|auth|token|csrf|xsrf|login|remember|jwt|user|key|secret")
+_LOGIN_COOKIE = build_rule_pattern(r"(?i)sess|sid|auth|token|csrf|xsrf|login|remember|jwt|user|key|secret")
 
 
 def find_jars(view: TextView) -> Iterator[Span]:
@@ -234,11 +234,11 @@ def find_jars(view: TextView) -> Iterator[Span]:
             yield Span(*line.span("v"), "COOKIE")
 
 
-_GIVEN_COOKIES = compile_rule_pattern(
+_GIVEN_COOKIES = build_rule_pattern(
     r"(?i)(?:curl\b[^\n]{0,400}?\s(?:-b|--cookie)[ =]?|\bcookies?\s{0,2}[=:]\s{0,2}\{|set_?cookies?\(|cookies?\.set\(|document\.cookie\s?=\s?|wget\b[^\n]{0,200}Cookie: ?)"
     r"(?P<all>[^\n}]{8,2000})"
 )
-_COOKIE_PAIR = compile_rule_pattern(
+_COOKIE_PAIR = build_rule_pattern(
     r"(?P<name>[\w.-]{1,80})[\"']?\s{0,2}(?:=|:|,)\s{0,2}[\"']?(?P<v>[^\s;,\"'&|}]{12,4096})"
 )
 
@@ -252,15 +252,15 @@ def find_given_cookies(view: TextView) -> Iterator[Span]:
                 yield Span(*pair.span("v"), "COOKIE")
 
 
-_KEY_TAIL = compile_rule_pattern(
+_KEY_TAIL = build_rule_pattern(
     r"(?P<v>(?:[A-Za-z0-9+/]{40,80}(?:\r?\n|\\n)[ \t]{0,8}){2,200}[A-Za-z0-9+/]{1,80}={0,2}(?:\r?\n|\\n)[ \t]{0,8}-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
 )
 
 
-_CODES = compile_rule_pattern(
+_CODES = build_rule_pattern(
     r"(?i)\b(?:recovery|backup|scratch|rescue|emergency|one-time|single-use)[ _-](?:\w{1,12}[ _-])?codes?\b"
 )
-_CODE_LINE = compile_rule_pattern(
+_CODE_LINE = build_rule_pattern(
     r"[ \t]*(?:[-*+\u2022#>|]{1,3}[ \t]*|\[[ x]?\][ \t]*|\d{1,2}[.):][ \t]*)*[\"'`]?(?P<v>(?:(?=[A-Za-z -]*\d)[A-Za-z0-9]{4,12}(?:[- ][A-Za-z0-9]{3,12}){0,4}|\d{3,5}(?: \d{3,5}){1,3}))"
     r"(?:[\"'`]?,?[ \t]+(?:\d{1,2}[.):][ \t]*)?[\"'`]?(?P<w>(?=[A-Za-z -]*\d)[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,4}))?[\"'`]?,?[ \t]*[|]?[ \t]*"
 )

@@ -12,7 +12,7 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
-    compile_rule_pattern,
+    build_rule_pattern,
     make_anywhere_detector,
     make_probed_detector,
     skip_rule_escape,
@@ -54,7 +54,7 @@ def find_prefixed(view: TextView) -> Iterator[Span]:
             yield Span(words.end() if words else start, end, "API_KEY")
 
 
-_DOTTED = compile_rule_pattern(
+_DOTTED = build_rule_pattern(
     r"(?<![\w./+-])[a-z][\w-]{0,20}\.(?:[A-Za-z0-9_-]{8,64}\.)?[A-Za-z0-9_-]{20,256}(?![\w=]|[.][a-z])"
 )
 

@@ -6,21 +6,21 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, build_rule_pattern, make_probed_detector
 from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.core.spellings import base64_spellings
 from tracemill.privacy.secrets.token_scan import find_tokens
 
 # Groups of Base64 whose three bytes are printable ASCII; these letters have the bits for it.
 _GROUP = r"[I-Za-fCD][CDEFGHSTUVWXijklmnyz0123][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/]"
-_BASE64 = compile_rule_pattern(
+_BASE64 = build_rule_pattern(
     rf"(?<![A-Za-z0-9+/_-])(?:{_GROUP}){{6}}[A-Za-z0-9+/]{{0,4000}}={{0,2}}(?![A-Za-z0-9+/_-])"
 )
-_WIDE = compile_rule_pattern(
+_WIDE = build_rule_pattern(
     r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/][AQgw][AB][A-Za-z0-9+/]A[A-Za-z0-9+/]{2}A[A-Za-z0-9+/]{32,4000}={0,2}(?![A-Za-z0-9+/])"
 )
-_HEX = compile_rule_pattern(r"(?<![0-9A-Za-z])(?:[2-7][0-9a-f]|0a|0d){20,2000}(?![0-9A-Za-z])")
-_PAIR = compile_rule_pattern(
+_HEX = build_rule_pattern(r"(?<![0-9A-Za-z])(?:[2-7][0-9a-f]|0a|0d){20,2000}(?![0-9A-Za-z])")
+_PAIR = build_rule_pattern(
     r"(?m)(?:^|[\s;,{])[\"']?(?P<name>[A-Za-z_][\w.-]{2,48})[\"']?[ \t]*[=:][ \t]*[\"']?(?P<v>[^\s\"']{6,256})"
 )
 
@@ -60,7 +60,7 @@ _WORDS = (
 _IN_BASE64 = sorted({piece for word in _WORDS for piece in base64_spellings(word.encode(), 4)})
 
 
-_LOGIN = compile_rule_pattern(r"[a-z]://[^\s:/@]{0,64}:[^\s:/@${<]{6,128}@[\w.-]")
+_LOGIN = build_rule_pattern(r"[a-z]://[^\s:/@]{0,64}:[^\s:/@${<]{6,128}@[\w.-]")
 
 
 def find_encoded(view: TextView) -> Iterator[Span]:

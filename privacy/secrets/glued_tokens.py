@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tracemill.privacy.core.entropy import entropy
-from tracemill.privacy.core.rule import FormatRule, Span, compile_rule_pattern
+from tracemill.privacy.core.lazy_pattern import LazyPattern
+from tracemill.privacy.core.rule import FormatRule, Span, build_rule_pattern
 
 _EXACT = {
     "AKIA": "[A-Z2-7]{16}",
@@ -52,17 +53,17 @@ def glued_token_formats(*, whole: bool = False) -> str:
     return "|".join(found)
 
 
-def glued_patterns(rule: FormatRule) -> tuple[re.Pattern[str], ...]:
+def glued_patterns(rule: FormatRule) -> tuple[LazyPattern[str], ...]:
     """Return one pattern for each of the rule's prefixes that need no edge before them."""
     return tuple(
-        compile_rule_pattern(rf"(?<=[A-Za-z0-9]){re.escape(literal)}(?:{_EXACT[literal]})(?![A-Za-z0-9_-])")
+        build_rule_pattern(rf"(?<=[A-Za-z0-9]){re.escape(literal)}(?:{_EXACT[literal]})(?![A-Za-z0-9_-])")
         for literal in rule.literals
         if literal in _EXACT and rule.prefixed and rule.kind != "JWE"  # begins like a JWT, has any length
     )
 
 
 def find_glued(
-    patterns: Sequence[re.Pattern[str]], kind: str, text: str, start: int, end: int
+    patterns: Sequence[LazyPattern[str]], kind: str, text: str, start: int, end: int
 ) -> Iterator[Span]:
     """Yield the tokens in `text[start:end]` that follow a letter or digit."""
     for pattern in patterns:

@@ -13,7 +13,7 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
-    compile_rule_pattern,
+    build_rule_pattern,
     make_anywhere_detector,
     make_probed_detector,
 )
@@ -27,7 +27,7 @@ _WRAPPERS = (
     r"Some|Just|Optional\.of|(?:pydantic\.)?Secret(?:Str|String|Text|Value|Key|Bytes)?|"
     r"String::from|\[\]byte|Encoding\.\w{2,8}\.GetBytes|Buffer\.from|(?:base64\.)?b64decode|new \w{2,40}"
 )
-_JOINED = compile_rule_pattern(
+_JOINED = build_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})(?:"
     rf"[\"'`]?(?:{_COLOUR}{{1,4}}[\"'`]?\s{{0,3}}[=:]\s{{0,3}}{_COLOUR}{{0,4}}|\s{{0,3}}[=:]\s{{0,3}}{_COLOUR}{{1,4}})"
     rf"[\"'`]?(?P<coloured>{_SOME}{{6,1024}})(?=\x1b|[\"'`\s]|$)"
@@ -53,9 +53,9 @@ _JOINED = compile_rule_pattern(
     r"|[\"']?\r?\n\"(?P<below>[^\"\n\\]{6,1024})\"(?=\r?\n|$)"
     r")"
 )
-_CLIENT = compile_rule_pattern(r"(?i)(?:^|\n)[^\n>]{0,80}> ?(?:h?get|hget \S{1,80}) \S{0,80}$")
-_DEFINES = compile_rule_pattern(r"(?:\(def(?:once|parameter|var|constant)?|#define|\(setq|%define)\s{1,4}$")
-_MARK = compile_rule_pattern(r"(?:\d{1,3}(?:;\d{1,3})*)?m(?=[A-Z])")
+_CLIENT = build_rule_pattern(r"(?i)(?:^|\n)[^\n>]{0,80}> ?(?:h?get|hget \S{1,80}) \S{0,80}$")
+_DEFINES = build_rule_pattern(r"(?:\(def(?:once|parameter|var|constant)?|#define|\(setq|%define)\s{1,4}$")
+_MARK = build_rule_pattern(r"(?:\d{1,3}(?:;\d{1,3})*)?m(?=[A-Z])")
 
 
 def find_joined(view: TextView) -> Iterator[Span]:

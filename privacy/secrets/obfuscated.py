@@ -13,8 +13,8 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
+    build_rule_pattern,
     build_words_pattern,
-    compile_rule_pattern,
     make_probed_detector,
 )
 from tracemill.privacy.secrets.formats.business import BUSINESS
@@ -66,11 +66,11 @@ _ANY = "|".join((build_words_pattern(map(str.encode, _LITERALS)).decode("ascii")
 # A line end, or the end of a literal that another one continues.
 _BREAK = r"(?:\\?\r?\n|[\"'`][ \t]*(?:[+.&\\]?[ \t]*\r?\n|[+.&][ \t]*[frbuFRBU]?[\"'`]))"
 _TO_BREAK = rf"[\w.~+/=%-]*(?:\x1b\[[0-9;]*m)?{_BREAK}"
-_OPEN_END = compile_rule_pattern(rf"(?:{_ANY}){_TO_BREAK}")
+_OPEN_END = build_rule_pattern(rf"(?:{_ANY}){_TO_BREAK}")
 _SHAPES = (*map(re.escape, _LITERALS), *_OTHERS)
 _TOGETHER = 40  # formats in a probe
-_DRAWN = compile_rule_pattern(r"[a-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][0-9]")
-_NAME = compile_rule_pattern(r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})*\d{0,2}|[a-z_]+\d{0,2}|[A-Z_]+\d{0,2}")
+_DRAWN = build_rule_pattern(r"[a-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][0-9]")
+_NAME = build_rule_pattern(r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})*\d{0,2}|[a-z_]+\d{0,2}|[A-Z_]+\d{0,2}")
 
 
 def find_disguised(view: TextView) -> Iterator[Span]:
@@ -177,7 +177,7 @@ def _is_drawn_piece(piece: str) -> bool:
     return len(piece) >= _LEAST_PIECE and _DRAWN.search(piece) is not None and not _NAME.fullmatch(piece)
 
 
-_WHOLE = compile_rule_pattern(rf"(?:{glued_token_formats(whole=True)})")
+_WHOLE = build_rule_pattern(rf"(?:{glued_token_formats(whole=True)})")
 _IN_TOKEN = r"[A-Za-z0-9_-]"
 
 
@@ -195,7 +195,7 @@ def _beginnings(invisible: str) -> tuple[str, ...]:
     )
 
 
-_BEGINNING = compile_rule_pattern("|".join(f"(?:{each})" for each in _beginnings(_INVISIBLE)))
+_BEGINNING = build_rule_pattern("|".join(f"(?:{each})" for each in _beginnings(_INVISIBLE)))
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_disguised,

@@ -13,7 +13,7 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
-    compile_rule_pattern,
+    build_rule_pattern,
     make_anywhere_detector,
     make_probed_detector,
 )
@@ -42,8 +42,8 @@ _STORES = (
     r"|heroku\s{1,3}config:(?:set|add)|dokku\s{1,3}config:set|railway\s{1,3}variables|render\s{1,3}env|eb\s{1,3}setenv|cf\s{1,3}set-env|netlify\s{1,3}env:set|firebase\s{1,3}functions:(?:config|secrets):set"
     r"|docker\s{1,3}secret\s{1,3}create|consul\s{1,3}kv\s{1,3}put|etcdctl\s{1,3}put|pulumi\s{1,3}config\s{1,3}set\s{1,3}--secret|scw\s{1,3}secret|infisical\s{1,3}secrets\s{1,3}set|chamber\s{1,3}write)"
 )
-_STORE = compile_rule_pattern(rf"(?<![\w.-]){_STORES}\b(?P<rest>(?:[^\n\\]|\\[^\n]|\\\n){{1,4000}})")
-_STORED = compile_rule_pattern(
+_STORE = build_rule_pattern(rf"(?<![\w.-]){_STORES}\b(?P<rest>(?:[^\n\\]|\\[^\n]|\\\n){{1,4000}})")
+_STORED = build_rule_pattern(
     rf"(?:(?<=\s)|(?<==)|(?<=[\"']))(?P<name>[A-Za-z_][\w.-]{{0,80}})=(?:{_QUOTED.replace('?P<v>', '?P<q>')}|{_VALUE})"
 )
 
@@ -57,10 +57,10 @@ def find_stored(view: TextView) -> Iterator[Span]:
                 yield Span(*each.span(group), "SECRET")
 
 
-_USERS = compile_rule_pattern(
+_USERS = build_rule_pattern(
     r"(?<![^\n])(?P<in>[ \t]*)(?:list|users?|passwords?):[ \t]*[|>][+-]?[ \t]*\r?\n(?P<items>(?:(?P=in)[ \t]+[\w.-]{1,32}:[^\s:]{4,128}[ \t]*(?:\r?\n|$)){1,50})"
 )
-_USER = compile_rule_pattern(r"[ \t]+[\w.-]{1,32}:(?P<v>[^\s:]{4,128})")
+_USER = build_rule_pattern(r"[ \t]+[\w.-]{1,32}:(?P<v>[^\s:]{4,128})")
 
 
 def find_user_lists(view: TextView) -> Iterator[Span]:
@@ -73,20 +73,20 @@ def find_user_lists(view: TextView) -> Iterator[Span]:
 
 
 _SECTION = r"(?i:jwt\w*|crypt\w*|encryption|signing|hmac|auth(?:entication)?|api|github-oauth|gitlab-token|bearer|session)"
-_IN_SECTION = compile_rule_pattern(
+_IN_SECTION = build_rule_pattern(
     rf"[\"']{_SECTION}[\"']\s{{0,4}}(?:=>|:)\s{{0,4}}[\[{{](?P<items>[^{{}}\[\]]{{6,1000}})"
 )
-_KEY = compile_rule_pattern(
+_KEY = build_rule_pattern(
     r"[\"'](?i:key|signing_?key|value|(?:github|gitlab|bitbucket)\.(?:com|org))[\"']\s{0,4}(?:=>|:)\s{0,4}[\"'](?P<v>[^\"'\n\\]{16,512})[\"']"
 )
 _SESSION = r"(?:[\w.-]{0,30}(?:sess(?:ion)?(?:[_-]?id)?|sid|csrf\w{0,16}|xsrf\w{0,16}|remember\w{0,16}|auth\w{0,16}|jwt|identity))"
-_NAMED_COOKIE = compile_rule_pattern(
+_NAMED_COOKIE = build_rule_pattern(
     rf"[\"']name[\"']\s?:\s?[\"'](?i:{_SESSION})[\"'],\s{{0,40}}[\"']value[\"']\s?:\s?[\"'](?P<v>[^\"'\n\\]{{16,4096}})[\"']"
 )
-_COOKIES = compile_rule_pattern(
+_COOKIES = build_rule_pattern(
     r"[\"']name[\"']\s?:\s?[\"'](?i:(?:set-)?cookie)[\"'],\s{0,40}[\"']value[\"']\s?:\s?[\"'](?P<v>[^\"'\n\\]{8,8192})[\"']"
 )
-_COOKIE = compile_rule_pattern(r"[\w.-]{1,60}=(?P<v>[^;\s,\"'\\]{16,4096})")
+_COOKIE = build_rule_pattern(r"[\w.-]{1,60}=(?P<v>[^;\s,\"'\\]{16,4096})")
 
 
 def find_in_sections(view: TextView) -> Iterator[Span]:

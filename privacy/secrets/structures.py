@@ -2,27 +2,27 @@
 
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, build_rule_pattern, make_probed_detector
 from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.secrets.assignments import find_assignment_starts, find_continued, name_around
 from tracemill.privacy.secrets.joined_values import JOINED_PROBE
 
 _ITEMS = 100  # values of a list that are read
-_BLOCK = compile_rule_pattern(
+_BLOCK = build_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})[\"'`]?:[ \t]*(?:[|>][+-]?[ \t]*)?\r?\n(?P<indent>[ \t]{0,40})(?=[^\s#])"
 )
-_ITEM = compile_rule_pattern(r"(?P<dash>-[ \t]+)?[\"']?(?P<v>[^\s\"'#,]{6,1024})[\"']?[ \t]*(?:\r?\n|$)")
-_FLOW = compile_rule_pattern(
+_ITEM = build_rule_pattern(r"(?P<dash>-[ \t]+)?[\"']?(?P<v>[^\s\"'#,]{6,1024})[\"']?[ \t]*(?:\r?\n|$)")
+_FLOW = build_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})\\*[\"'`]?\s{0,3}(?::|=>?)\s{0,3}\[(?P<items>[^\[\]]{8,4000})\]"
 )
-_FLOW_ITEM = compile_rule_pattern(
+_FLOW_ITEM = build_rule_pattern(
     r"\\*[\"'`](?P<q>[^\"'`\\\n]{6,1024})\\*[\"'`]|(?P<b>[^\s,\"'`\\\[\]]{6,1024})"
 )
-_NAME_BEFORE = compile_rule_pattern(
+_NAME_BEFORE = build_rule_pattern(
     r"(?i)(?<!\w)(?:name|key)\\*[\"']?\s{0,3}[:=]\s{0,4}\\*[\"']?(?P<name>[\w.-]{3,60})\\*[\"']?\s{0,3}[,;]?\s{0,40}"
     r"\\*[\"']?$"
 )
-_VALUE = compile_rule_pattern(r"(?i)value\\*[\"']?\s{0,3}[:=]\s{0,4}\\*[\"']?(?P<v>[^\s\"'\\<>]{4,512})")
+_VALUE = build_rule_pattern(r"(?i)value\\*[\"']?\s{0,3}[:=]\s{0,4}\\*[\"']?(?P<v>[^\s\"'\\<>]{4,512})")
 
 
 def find_blocks(view: TextView) -> Iterator[Span]:

@@ -20,7 +20,7 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
-    compile_rule_pattern,
+    build_rule_pattern,
     make_near_detector,
     make_probed_detector,
 )
@@ -29,33 +29,33 @@ from tracemill.privacy.core.word_lists import WEAK_PASSWORDS
 from tracemill.privacy.secrets import assignments, structures
 from tracemill.privacy.secrets.assignments import find_assignments
 
-_BEARER = compile_rule_pattern(
+_BEARER = build_rule_pattern(
     r"(?i)bearer(?:(?:[ \t]|%20|\+){1,3}|\\*[\"'`]?[ \t]{0,3}[:=][ \t]{0,3}\\*[\"'`]?"
     r"|[ \t]?\\*[\"'`][ \t]{0,3}[+.,][ \t]{0,3}\\*[\"'`])(?P<v>[A-Za-z0-9._~+/=-]{16,4096})"
 )
-_BASIC = compile_rule_pattern(r"(?i)basic[ \t]{1,3}(?P<v>[A-Za-z0-9+/]{8,512}={0,2})(?![\w+/=])")
-_URL = compile_rule_pattern(r"://[^\s/:@\"'<>?#]{0,128}:(?P<v>[^\s@\"'<>]{3,256})@(?=[\w\[])")
-_URL_USER = compile_rule_pattern(r"://(?P<v>[A-Za-z0-9_-]{20,256})(?::[^\s/@]{0,64})?@[\w.-]")
-_SPOKEN = compile_rule_pattern(
+_BASIC = build_rule_pattern(r"(?i)basic[ \t]{1,3}(?P<v>[A-Za-z0-9+/]{8,512}={0,2})(?![\w+/=])")
+_URL = build_rule_pattern(r"://[^\s/:@\"'<>?#]{0,128}:(?P<v>[^\s@\"'<>]{3,256})@(?=[\w\[])")
+_URL_USER = build_rule_pattern(r"://(?P<v>[A-Za-z0-9_-]{20,256})(?::[^\s/@]{0,64})?@[\w.-]")
+_SPOKEN = build_rule_pattern(
     r"(?i)(?:s|_[a-z_]{1,20})?\b"
     r"(?![\"'` ]{0,3}[=:]|[^\n]{0,40}(?:sha\d|hash|digest|checksum|commit|fingerprint|etag|\bids?\b|uuid))"
     r"[ :\"'`|*]{1,4}(?:[a-z][a-z'-]{0,14}[ :=]{1,3}){0,4}[\"'`(]{0,2}"
     r"(?P<v>(?<![\w/+.-])[A-Za-z0-9_+/-]{16,512}={0,2})"
 )
-_NUMBERED = compile_rule_pattern(r"[A-Za-z]+(?:[_-]\d+)+")
+_NUMBERED = build_rule_pattern(r"[A-Za-z]+(?:[_-]\d+)+")
 _SPOKEN_WORDS = (b"password", b"passphrase", b"token", b"secret", b"key")
-_PPK = compile_rule_pattern(r"(?i)private-lines: \d{1,3}(?P<v>(?:(?:\\r|\\n|\s)+[A-Za-z0-9+/=]{16,64})+)")
-_COOKIE = compile_rule_pattern(r"(?i)cookie\\*[\"']?\s{0,3}[:=,]\s{0,3}\\*[\"']?(?P<v>[^\"'\r\n\\]{8,4096})")
-_COOKIE_VALUE = compile_rule_pattern(r"=(?P<v>[^;\s,\"'\\]{16,})")
+_PPK = build_rule_pattern(r"(?i)private-lines: \d{1,3}(?P<v>(?:(?:\\r|\\n|\s)+[A-Za-z0-9+/=]{16,64})+)")
+_COOKIE = build_rule_pattern(r"(?i)cookie\\*[\"']?\s{0,3}[:=,]\s{0,3}\\*[\"']?(?P<v>[^\"'\r\n\\]{8,4096})")
+_COOKIE_VALUE = build_rule_pattern(r"=(?P<v>[^;\s,\"'\\]{16,})")
 _KEY_TITLE = r"(?:(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)"
-_PEM = compile_rule_pattern(
+_PEM = build_rule_pattern(
     rf"-----BEGIN {_KEY_TITLE}-----(?P<body>[\s\S]{{40,16000}}?)-----END {_KEY_TITLE}-----"
 )
-_PEM_CUT = compile_rule_pattern(
+_PEM_CUT = build_rule_pattern(
     rf"-----BEGIN {_KEY_TITLE}-----"
     r"(?:(?:\s|\\+[nr]|[\"'+→|\d])*[A-Za-z0-9+/=]{32,})+"
 )
-_AWS_PAIR = compile_rule_pattern(r"(?<![\w/+])(?P<v>[A-Za-z0-9/+]{40})(?![\w/+=])")
+_AWS_PAIR = build_rule_pattern(r"(?<![\w/+])(?P<v>[A-Za-z0-9/+]{40})(?![\w/+=])")
 
 
 def _is_credential(value: str) -> bool:
@@ -138,7 +138,7 @@ def find_paired_keys(view: TextView) -> Iterator[Span]:
 
 
 _HEX_DOT = b"h" * 32 + b"."
-_PAIRED = compile_rule_pattern(r"(?<![A-Za-z0-9])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])")
+_PAIRED = build_rule_pattern(r"(?<![A-Za-z0-9])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])")
 _SPOKEN_PROBE = (
     r"(?i)(?:password|passphrase|token|secret|[a-z][ _-]key)(?:s|_[a-z_]+)?"
     r"(?:[ \"'`]+|[ \"'`]*[|*][ :\"'`|*]*)(?:[a-z][a-z'-]{0,14}[ :=]+){0,4}[\"'`(]{0,2}"

@@ -12,8 +12,8 @@ from tracemill.privacy.core.rule import (
     Detector,
     Span,
     TextView,
+    build_rule_pattern,
     build_words_pattern,
-    compile_rule_pattern,
     make_probed_detector,
 )
 from tracemill.privacy.core.table_columns import cell_kind, column_type
@@ -23,7 +23,7 @@ _WORDS = re.compile(
         b"pass pwd secret token key auth credential _pat name phone mobile birth dob pw".split()
     )
 )
-_AROUND = compile_rule_pattern(
+_AROUND = build_rule_pattern(
     r"[\w.-]{0,40}(?: (?:key|token|name|of|birth|date|number|code|\w+ ?\|)){0,3}[\"'`]?[ \t]*(?:[|,;\t\r\n]| $|$|(?<=  )\S)"
 )
 
@@ -65,7 +65,7 @@ def find_html_cells(view: TextView) -> Iterator[Span]:
                 yield Span(a, b, kind)
 
 
-_COPY = compile_rule_pattern(
+_COPY = build_rule_pattern(
     r"(?i)\bcopy\s+[\w.\"]{1,130}\s*\((?P<columns>[^()]{3,8000})\)\s*from\s+stdin[^\n]*\n"
 )
 

@@ -28,11 +28,13 @@ def token_rules_by_literal(rules: Sequence[FormatRule]) -> dict[bytes, frozenset
 
     Those are the rules with that literal, and those with a longer one that begins with it.
     """
-    ranked = [(literal, rank) for rank, each in enumerate(rules) for literal in each.literals]
-    return {
-        short.encode("ascii"): frozenset(rank for literal, rank in ranked if literal.startswith(short))
-        for short, _ in ranked
-    }
+    found: dict[bytes, set[int]] = {each.encode("ascii"): set() for rule in rules for each in rule.literals}
+    for rank, rule in enumerate(rules):
+        for literal in (each.encode("ascii") for each in rule.literals):
+            for end in range(1, len(literal) + 1):
+                if literal[:end] in found:
+                    found[literal[:end]].add(rank)
+    return {literal: frozenset(ranks) for literal, ranks in found.items()}
 
 
 def _branches(tree: dict[str, dict]) -> str:

@@ -7,7 +7,7 @@ from tracemill.privacy.core.entropy import has_all_kinds, is_password, is_random
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import (
     Detector,
-    compile_rule_pattern,
+    build_rule_pattern,
     make_anywhere_detector,
 )
 
@@ -34,7 +34,7 @@ _MADE_UP = (
     r"(?<![\w!#$%^&*+/=.@~\\-])(?P<v>[A-Z][a-z]{2,14}[@_-]?\d{2,6}[!#$%&*@?]{1,3})"
     r"(?![\w!#$%^&*+/=(~-])(?!\.\w)"
 )
-_NAME = compile_rule_pattern(r"[A-Za-z_$]+\d{0,3}|(?:[\w$]+[./_-])+[\w$]*|[\w./-]+\.[a-z]{1,5}|\d[\d.,_-]*")
+_NAME = build_rule_pattern(r"[A-Za-z_$]+\d{0,3}|(?:[\w$]+[./_-])+[\w$]*|[\w./-]+\.[a-z]{1,5}|\d[\d.,_-]*")
 
 
 def _is_code(value: str) -> bool:
