@@ -136,7 +136,8 @@ def idle_candidate(task: Task, candidate: Path) -> bool:
 def faulty_candidate(task: Task, candidate: Path) -> bool:
     """Put the original back with one operator, condition, constant or order of arguments changed.
 
-    Returns False where a task has nothing of the kind.
+    The fault lies in a statement that the package's tests run. Returns False where a task has nothing of the
+    kind.
     """
     shutil.copytree(task.original, candidate, dirs_exist_ok=True)
     rng = random.Random(task.name)
@@ -147,13 +148,24 @@ def faulty_candidate(task: Task, candidate: Path) -> bool:
     places: list[tuple[str, ast.AST]] = []
     for symbol in task.deleted:
         file, _, name = symbol.partition("::")
-        places += [(file, node) for node in _changeable(trees[file], name.split("."))]
+        unrun = _unrun(trees[file], file, task.difficulty.untested)
+        places += [(file, node) for node in _changeable(trees[file], name.split(".")) if node not in unrun]
     if not places:
         return False
     file, node = rng.choice(places)
     _change(node)
     (candidate / file).write_text(ast.unparse(ast.fix_missing_locations(trees[file])), encoding="utf-8")
     return True
+
+
+def _unrun(tree: ast.AST, file: str, untested: Sequence[str]) -> set[ast.AST]:
+    """Return what lies in statements that no test runs."""
+    return {
+        each
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt) and f"{file}:{node.lineno}" in untested
+        for each in ast.walk(node)
+    }
 
 
 def _changeable(tree: ast.AST, name: Sequence[str]) -> list[ast.AST]:

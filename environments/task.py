@@ -35,13 +35,18 @@ class Origin:
 
 @dataclass(frozen=True)
 class Difficulty:
-    """Size of a deleted feature; `callers` are the tests that call it."""
+    """Size of a deleted feature; `callers` are the tests that call it.
+
+    `untested` names its statements, as `file:line` of the original, that no test of the repository runs: a
+    fault there costs no reward.
+    """
 
     kind: str
     functions: int
     files: int
     lines: int
     callers: int
+    untested: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Choose features that tests cover, and delete them."""
 
+import ast
 import itertools
 import random
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from tracemill.environments.feature_deletion.source_tree import Function, SourceTree
+from tracemill.environments.parse_python import parse_python
 
 FeatureKind = Literal["function", "class", "module", "group"]
 LEAST_LINES = 3
@@ -145,3 +147,25 @@ def delete_feature(
                 lines[function.body_line - 1 : function.last_line] = [f"{indent}{body}\n"]
         path.write_text("".join(lines), encoding="utf-8")
     return folder
+
+
+def untested_statements(code: Path, feature: Feature, run: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
+    """Return the feature's statements of which no line was run, each as `file:line` of its first line.
+
+    `run` has the lines that were run, by file.
+    """
+    found: list[str] = []
+    for file in feature.files:
+        lines = set(run.get(file, ()))
+        bodies = [
+            range(each.body_line, each.last_line + 1) for each in feature.functions if each.file == file
+        ]
+        for node in ast.walk(parse_python((code / file).read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.stmt) or not any(node.lineno in body for body in bodies):
+                continue
+            silent = isinstance(node, ast.Global | ast.Nonlocal | ast.Pass) or (
+                isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            )
+            if not silent and lines.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1)):
+                found.append(f"{file}:{node.lineno}")
+    return tuple(sorted(found))

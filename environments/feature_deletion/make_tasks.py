@@ -20,6 +20,7 @@ from tracemill.environments.feature_deletion.delete_features import (
     choose_features,
     covered_functions,
     delete_feature,
+    untested_statements,
 )
 from tracemill.environments.feature_deletion.source_tree import SourceTree, read_source_tree
 from tracemill.environments.feature_deletion.task_texts import Level, task_text
@@ -116,6 +117,7 @@ class Bench:
             )
         wrong = self._run(self.tree.code, self._wrong)
         self._canaries = {test for test in self.baseline if wrong.outcomes.get(test) == "failed"}
+        self._lines = first.lines
         self.covered = covered_functions(
             self.tree, {test: called for test, called in first.calls.items() if test in self.baseline}
         )
@@ -204,7 +206,12 @@ class Bench:
         name = f"{origin.name}-{number:03}"
         callers = len({test for function in feature.functions for test in self.covered[function.key]})
         difficulty = Difficulty(
-            feature.kind, len(feature.functions), len(feature.files), feature.lines, callers
+            feature.kind,
+            len(feature.functions),
+            len(feature.files),
+            feature.lines,
+            callers,
+            untested_statements(self.tree.code, feature, self._lines),
         )
         levels: tuple[Level, ...] = ("terse", "detailed")
         texts = {level: task_text(feature, level) for level in levels}

@@ -15,13 +15,17 @@ REPOSITORY, TESTS, PACKAGES = "/repository", "/tests", "/packages"
 
 
 class Recorder:
-    """A pytest plugin: outcomes and seconds by test id and, if asked for, the functions each test calls."""
+    """A pytest plugin: outcomes and seconds by test id.
+
+    If asked for, it also records the functions that each test calls, and the lines that tests run.
+    """
 
     def __init__(self, traced: bool, folder: str) -> None:
-        """Trace calls of functions below a folder where `traced`."""
+        """Trace functions below a folder where `traced`."""
         self.outcomes: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
         self.calls: dict[str, list[str]] = {}
+        self.lines: dict[str, set[int]] = {}
         self._traced, self._folder = traced, folder
         self._names: dict[str, str] = {}
         self._seen: set[str] = set()
@@ -46,18 +50,27 @@ class Recorder:
         """Begin to trace."""
         if self._traced:
             self._seen = set()
-            sys.setprofile(self._profile)
+            sys.settrace(self._trace)
 
     def pytest_runtest_teardown(self, item: Any) -> None:
         """End to trace."""
         if self._traced:
-            sys.setprofile(None)
+            sys.settrace(None)
             self.calls[self._names.get(item.nodeid, str(item.nodeid))] = sorted(self._seen)
 
-    def _profile(self, frame: Any, event: str, argument: Any) -> None:
+    def _trace(self, frame: Any, event: str, argument: Any) -> Any:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(self._folder):
-            self._seen.add(f"{code.co_filename[len(self._folder) :]}:{code.co_firstlineno}")
+        if not code.co_filename.startswith(self._folder):
+            return None
+        file = code.co_filename[len(self._folder) :]
+        self._seen.add(f"{file}:{code.co_firstlineno}")
+        lines = self.lines.setdefault(file, set())
+
+        def trace_line(frame: Any, event: str, argument: Any) -> Any:
+            lines.add(frame.f_lineno)
+            return trace_line
+
+        return trace_line
 
 
 def main() -> None:
@@ -78,7 +91,10 @@ def main() -> None:
     arguments = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tests, "--confcutdir", tests]
     arguments += ["-W", "ignore", "--continue-on-collection-errors", "--tb=no", *request["files"]]
     pytest.main(arguments, plugins=[recorder])
-    found = {"outcomes": recorder.outcomes, "seconds": recorder.seconds, "calls": recorder.calls}
+    lines = {file: sorted(each) for file, each in recorder.lines.items()}
+    found = {
+        "outcomes": recorder.outcomes, "seconds": recorder.seconds, "calls": recorder.calls, "lines": lines
+    }  # fmt: skip
     channel.write(f"\n{request['marker']}{json.dumps(found)}\n")
     channel.flush()
 

@@ -20,13 +20,17 @@ TEST_LIMITS = Limits(seconds=120, output_bytes=64_000_000)
 
 @dataclass(frozen=True)
 class TestRun:
-    """The results of one test process: outcome and seconds by test id; none where it gave no result."""
+    """The results of one test process: outcome and seconds by test id; none where it gave no result.
+
+    A traced one has the functions that each test calls, and by file the lines that tests run.
+    """
 
     __test__ = False  # pytest takes every class of this name for tests
 
     outcomes: Mapping[str, str]
     durations: Mapping[str, float]
     calls: Mapping[str, Sequence[str]]
+    lines: Mapping[str, Sequence[int]]
     ending: Ending
     seconds: float
     output: str
@@ -87,6 +91,7 @@ class TestBed:
             found.get("outcomes", {}),
             found.get("seconds", {}),
             found.get("calls", {}),
+            found.get("lines", {}),
             ended.ending,
             ended.seconds,
             ended.text[:20_000],
@@ -101,6 +106,7 @@ def _result(output: str, marker: str) -> dict[str, Any]:
             "outcomes": {str(test): str(outcome) for test, outcome in value["outcomes"].items()},
             "seconds": {str(test): float(seconds) for test, seconds in value["seconds"].items()},
             "calls": {str(test): [*map(str, called)] for test, called in value["calls"].items()},
+            "lines": {str(file): [*map(int, lines)] for file, lines in value.get("lines", {}).items()},
         }
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -249,3 +249,31 @@ def test_a_file_of_tests_at_the_root_is_no_code(tmp_path: Path) -> None:
     assert task.exam.pass_to_pass == ("tests.py::Tests::test_two",)
     rewards = verify_task(task, orchard.sandbox(), repeat=2)
     assert (rewards.deleted, rewards.runs) == (0.0, (1.0, 1.0))
+
+
+def test_a_task_names_the_statements_that_no_test_runs(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "it.py").write_text(
+        "def half(x):\n"
+        '    """Halve a number."""\n'
+        "    try:\n"
+        "        found = (\n"
+        "            int(x)\n"
+        "        )\n"
+        "    except TypeError:\n"
+        "        if x:\n"
+        "            return -1\n"
+        "        return 0\n"
+        "    if found < 0: found = 0\n"
+        "    return found // 2\n\n\n"
+        "def two():\n    return 2\n"
+    )
+    (source / "test_it.py").write_text(
+        "import it\n\n\ndef test_half():\n    assert it.half('8') == 4\n\n\n"
+        "def test_two():\n    assert it.two() == 2\n"
+    )
+    [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), restorations=0)
+    assert task.deleted == ("it.py::half",)
+    assert task.difficulty.untested == ["it.py:10", "it.py:8", "it.py:9"]
+    assert Task.read(task.folder).difficulty == task.difficulty
