@@ -17,6 +17,8 @@ from typing import Any
 
 from label_page import sections
 
+from tracemill.agreement.voting.vote import VOTE_VERSION
+
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "label_tables.md"
 LABELS, GATE = ("--gate-seeds", "0"), ("--half", "test", "--rule", "default k=2", "--gate-seeds")
 SPREAD = ("--prices", "spread")
@@ -80,6 +82,8 @@ def page(made: Sequence[tuple[Run, Mapping[str, Any]]]) -> str:
         "",
         "Made by `python benchmarks/label_tables.py FOLDER --reports REPORTS`; how to read them, and what",
         "they say, is in [label_quality.md](label_quality.md).",
+        "",
+        f"These figures are of version {VOTE_VERSION} of the vote.",
         "",
     ]
     for run, found in made:
