@@ -5,7 +5,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tracemill.environments.sandbox.sandbox import Ending, Limits, Mount, Sandbo
 _SCRIPT = Path(__file__).with_name("run_pytest.py")
 _INSIDE = "/runner/run_pytest.py"
 TEST_LIMITS = Limits(seconds=120, output_bytes=64_000_000)
+_TRACED = 4  # times as long as an untraced run may take: every line is recorded
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class TestBed:
             cwd="/tmp",
             stdin=json.dumps(request).encode(),
             environment={"PYTHONHASHSEED": str(hash_seed)},
-            limits=self.limits,
+            limits=replace(self.limits, seconds=self.limits.seconds * _TRACED) if traced else self.limits,
         )
         found = _result(ended.text, marker)
         return TestRun(
