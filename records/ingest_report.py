@@ -1,9 +1,10 @@
 """Counts of what reading one file gave and skipped."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-_MAX_TYPE_CHARS = 40
+_TYPE_NAME = re.compile(r"[^\d\s@/\\]{1,40}")
 
 
 @dataclass(slots=True)
@@ -43,5 +44,4 @@ def record_type(value: object) -> str:
     """
     if not isinstance(value, str) or not value:
         return "untyped"
-    plain = value.isascii() and not any(c.isdigit() or c.isspace() or c in "@/\\" for c in value)
-    return value if plain and len(value) <= _MAX_TYPE_CHARS else "other"
+    return value if value.isascii() and _TYPE_NAME.fullmatch(value) else "other"
