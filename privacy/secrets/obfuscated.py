@@ -67,7 +67,6 @@ _ANY = "|".join((build_words_pattern(map(str.encode, _LITERALS)).decode("ascii")
 _BREAK = r"(?:\\?\r?\n|[\"'`][ \t]*(?:[+.&\\]?[ \t]*\r?\n|[+.&][ \t]*[frbuFRBU]?[\"'`]))"
 _TO_BREAK = rf"[\w.~+/=%-]*(?:\x1b\[[0-9;]*m)?{_BREAK}"
 _OPEN_END = build_rule_pattern(rf"(?:{_ANY}){_TO_BREAK}")
-_SHAPES = (*map(re.escape, _LITERALS), *_OTHERS)
 _TOGETHER = 40  # formats in a probe
 _DRAWN = build_rule_pattern(r"[a-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][0-9]")
 _NAME = build_rule_pattern(r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})*\d{0,2}|[a-z_]+\d{0,2}|[A-Z_]+\d{0,2}")
@@ -204,9 +203,11 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_wrapped,
         *(
-            rf"(?:{'|'.join(_SHAPES[first : first + _TOGETHER])}){_TO_BREAK}"
-            for first in range(0, len(_SHAPES), _TOGETHER)
+            rf"(?:{'|'.join(map(re.escape, _LITERALS[first : first + _TOGETHER]))}){_TO_BREAK}"
+            for first in range(0, len(_LITERALS), _TOGETHER)
         ),
+        # A probe of several that begin with classes of characters takes as long as a hundred others.
+        *(shape + _TO_BREAK for shape in _OTHERS),
         located=True,
     ),
 )
