@@ -1,6 +1,6 @@
 """Redaction of whole sessions measured: outputs of commands, values said again, prefixed lines, classes.
 
-    python benchmarks/privacy/sessions.py [--second] [--seed N] [--missed]
+    python benchmarks/privacy/sessions.py [--list first|second|third] [--seed N] [--missed]
 
 Prints a table in Markdown: how many values were planted, how many of them no piece survives, and the 95 %
 interval of that share. With `--missed`, up to 40 that survived are shown as redaction left them.
@@ -20,6 +20,7 @@ from urllib.parse import quote
 import corpus
 import session_kinds
 import session_kinds_second
+import session_kinds_third
 from judging import changes, found
 from scores import PERSONAL_TYPES
 from shapes import Made, Maker, expand, template
@@ -29,6 +30,8 @@ from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Context, Step, Trace
 from tracemill.records.wilson_interval import wilson_interval
 
+LISTS = {"first": session_kinds, "second": session_kinds_second, "third": session_kinds_third}
+"""The lists of commands and values."""
 EXAMPLES = 40
 """Missed values that are shown."""
 _ROUNDS = 2
@@ -188,8 +191,8 @@ def values(seed: int, kinds: ModuleType) -> list[Value]:
 
 def _shaped(rng: random.Random, kinds: ModuleType) -> list[tuple[str, Maker]]:
     """Return makers of values with a shape of their own: those of the list, or of the corpus."""
-    if kinds is session_kinds_second:
-        return [(name, template(text)) for name, text in session_kinds_second.VENDOR_VALUES]
+    if kinds is not session_kinds:
+        return [(name, template(text)) for name, text in kinds.VENDOR_VALUES]
     known = [k for k in corpus.kinds() if k.category == "secret" and k.shape == "value" and k.by_sight]
     return [(kind.name, kind.make) for kind in rng.sample(known, len(known))]
 
@@ -476,14 +479,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=corpus.SEED)
     parser.add_argument("--missed", action="store_true", help=f"show up to {EXAMPLES} values that survived")
     parser.add_argument(
-        "--second", action="store_true", help="other commands and values, without lines and classes"
+        "--list",
+        choices=LISTS,
+        default="first",
+        help="commands and values; only the first has lines and classes",
     )
     given = parser.parse_args()
-    redactor, kinds = Redactor(key=b"benchmark"), session_kinds_second if given.second else session_kinds
+    redactor, kinds = Redactor(key=b"benchmark"), LISTS[given.list]
     outcomes = [
         outcome for measure in (commands, repeated) for outcome in measure(redactor, given.seed, kinds)
     ]
-    if not given.second:
+    if kinds is session_kinds:
         outcomes += [outcome for measure in (prefixed, classes) for outcome in measure(redactor, given.seed)]
     print(f"rules {RULES_VERSION}, seed {given.seed}\n")
     print("\n".join(table(outcomes)))
