@@ -1,6 +1,7 @@
 """What a command that ended says: one JSON object, or one line on why it was refused."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from subprocess import CompletedProcess, Popen
@@ -9,8 +10,14 @@ from typing import Any
 Call = Callable[..., CompletedProcess[str]]
 """Calls the command line, as the fixtures `console` and `tracemill` do."""
 INTERRUPTED = b"tracemill: interrupted; the same command goes on and pays nothing twice\n"
-"""All that a command says on stderr that a signal ended."""
+"""All that a command says on stderr that a signal ended, but for its progress."""
+_PROGRESS = re.compile(rb"(?m)^[a-z]+ \d+/\d+ .*\n")
 NO_BROWSER = "no chromium is here to open the report in"
+
+
+def without_progress(said: bytes) -> bytes:
+    """What was said, without the lines of progress: a command that takes half a minute writes one."""
+    return _PROGRESS.sub(b"", said)
 
 
 def record_of(done: CompletedProcess[str]) -> dict[str, Any]:
