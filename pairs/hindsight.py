@@ -94,16 +94,18 @@ def _find_fixes(scan: _ContextScan, state: TraceState) -> list[_Fix] | str:
             return NOT_CAUSED_BY_CALL[result.error_kind]
         failed = CallAttempt.of(call, scan.trace.harness)
         cause = find_failure_cause(call, result, failed.effect.operation, scan.harness)
-        fix = NOT_CALL if cause is None else _find_fix(scan, state.step, failed, cause)
+        fix = NOT_CALL if cause is None else _find_fix(scan, state.step, failed, cause, result)
         if isinstance(fix, _Fix):
-            said = quote_shell_mistake(result) if cause == FailureCause.COMMAND else None
-            fixes.append(replace(fix, why=f'"{said}"') if said else fix)
+            fixes.append(fix)
         elif result.is_error or result.error_kind:
             return fix
     return fixes
 
 
-def _find_fix(scan: _ContextScan, step: Step, failed: CallAttempt, cause: FailureCause) -> _Fix | str:
+def _find_fix(
+    scan: _ContextScan, step: Step, failed: CallAttempt, cause: FailureCause, failure: Message
+) -> _Fix | str:
+    """Return the later call that fixed a failed call, or why there is none."""
     key = _key(scan, step, failed.call)
     reason = NO_FIX
     for distance, state, call, result in _later_calls(scan, step):
@@ -116,7 +118,7 @@ def _find_fix(scan: _ContextScan, step: Step, failed: CallAttempt, cause: Failur
         if succeeded and is_fix(cause, failed, later) and not _moved(failed, step, state.step):
             text = _text_with_call(TraceState(scan.trace, scan.context, step), state)
             if text is not None and was_fix_possible(failed, later, scan.shown, step.cut):
-                return _Fix(failed.call, str(cause), call, distance, text)
+                return _Fix(failed.call, _what_was_wrong(cause, failure), call, distance, text)
             reason = NOT_POSSIBLE
         if cause in (FailureCause.COMMAND, FailureCause.SYNTAX) and succeeded and _changes_files(later):
             return reason
@@ -125,6 +127,12 @@ def _find_fix(scan: _ContextScan, step: Step, failed: CallAttempt, cause: Failur
         if cause == FailureCause.SYNTAX and call.name == "open":  # the next edit is elsewhere
             return reason
     return reason
+
+
+def _what_was_wrong(cause: FailureCause, failure: Message) -> str:
+    """Return the mistake in the words of the shell, in quotes, where it named one; else the cause."""
+    said = quote_shell_mistake(failure) if cause == FailureCause.COMMAND else None
+    return f'"{said}"' if said else str(cause)
 
 
 def _later_calls(scan: _ContextScan, step: Step) -> Iterator[tuple[int, TraceState, ToolCall, Message]]:
