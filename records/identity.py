@@ -16,10 +16,12 @@ from typing import Any
 from tracemill.records.errors import TracemillError
 from tracemill.records.message import Message, ToolSpec
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
 
 def canonical_json(value: Any) -> str:
     """Return JSON with sorted keys and no blanks, so that equal values give equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _CANONICAL.encode(value)
 
 
 def digest(*parts: str, size: int = 16) -> str:

@@ -9,7 +9,6 @@ changes, a context begins.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from tracemill.ingesters.cline.messages import (
@@ -30,6 +29,7 @@ from tracemill.ingesters.cline.task_files import Range, Request, TaskFiles
 from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
+from tracemill.ingesters.common.times import iso_utc
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import Message
 from tracemill.records.trace import Context, ContextStart, Fidelity
@@ -298,7 +298,7 @@ class TaskContexts:
         asked = time or request.time or None
         own_model = first_text(as_mapping(record.get("modelInfo")).get("modelId"))
         model = own_model or self.model or self.files.model_at(asked)
-        stamp = datetime.fromtimestamp(asked / 1000, UTC).isoformat() if asked else None
+        stamp = iso_utc(asked / 1000) if asked else None
         usage = answer_usage(record, request.facts)
         return StepFacts(model, first_text(record.get("id")), usage, self.cwd, stamp)
 

@@ -52,5 +52,7 @@ def count_traces_in_report(traces: Iterable[Trace | None], report: IngestReport)
             report.steps_side += trace.step_count
         else:
             report.steps_main += trace.step_count
-        report.tool_calls += sum(len(state.student_action.tool_calls) for state in trace.states())
+        report.tool_calls += sum(
+            len(context.messages[step.cut].tool_calls) for context in trace.contexts for step in context.steps
+        )
         yield trace

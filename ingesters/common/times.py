@@ -13,7 +13,19 @@ def iso_time(value: Any) -> str | None:
     """Return a time in milliseconds since 1970 as ISO 8601, None for anything else."""
     stamp = milliseconds(value)
     try:
-        time = datetime.fromtimestamp(stamp / 1000, UTC) if stamp is not None else None
+        return f"{_utc_text(stamp / 1000, 'milliseconds')}Z" if stamp is not None else None
     except (ValueError, OverflowError, OSError):
         return None
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z") if time else None
+
+
+def iso_utc(seconds: float) -> str:
+    """Return a time in seconds since 1970 as ISO 8601 with its offset.
+
+    Raises ValueError, OverflowError or OSError for a time that no calendar has.
+    """
+    return f"{_utc_text(seconds)}+00:00"
+
+
+def _utc_text(seconds: float, timespec: str = "auto") -> str:
+    """Return a time without its offset, which takes Python most of the time to write."""
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(timespec=timespec)

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
+from tracemill.ingesters.common.times import iso_utc
 from tracemill.ingesters.reading.json_reading import repair_json
 
 MODEL_CALLS = ("chat", "generate_content", "text_completion", "completion")
@@ -52,7 +52,7 @@ class OtelSpan:
     @property
     def timestamp(self) -> str | None:
         """Return the time of the start, None where none is recorded."""
-        return datetime.fromtimestamp(self.start / 1e9, UTC).isoformat() if self.start else None
+        return iso_utc(self.start / 1e9) if self.start else None
 
     def text(self, *names: str) -> str | None:
         """Return the first attribute of some names that is a text."""
