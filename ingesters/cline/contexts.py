@@ -76,6 +76,7 @@ class TaskContexts:
     model: str | None = None
     _events: list[Event] = field(default_factory=list)
     _view: View | None = None
+    _request: Request | None = None
     _growing: GrowingContext = field(default_factory=GrowingContext)
     _last: int = -1
     _inexact: bool = False
@@ -111,7 +112,7 @@ class TaskContexts:
     def _look(self, place: int) -> None:
         """Begin a context where the prompt of an answer does not continue the one before it."""
         time = _time(self.records[place])
-        request = self.files.request_of(place, time)
+        self._request = request = self.files.request_of(place, time)
         asked = request.time if request else time
         shortened = sum(asked is None or each[0] <= asked for each in self.files.shortened)
         active = (event.place for event in self._events if self._is_active(event, place, time))
@@ -180,9 +181,13 @@ class TaskContexts:
         return _event_name(record) is None or (self._view is not None and place in self._view.events)
 
     def _is_hidden(self, place: int) -> bool:
-        view = self._view or View()
+        view = self._view
+        if view is None:
+            return False
         if view.hidden is not None and view.hidden[0] <= place <= view.hidden[1]:
             return True
+        if not view.events:
+            return False
         record = self.records[place]
         active = [event for event in self._events if event.place in view.events]
         fresh = [each.place for each in active if each.is_summary and self._replaces_all(each)]
@@ -199,7 +204,8 @@ class TaskContexts:
         """Add what a prompt shows of a record."""
         record = self.records[place]
         unread = self._unread(record)
-        self.report.unknown.update(unread if own else ())
+        if unread and own:
+            self.report.unknown.update(unread)
         if not self._exists(place) or self._is_hidden(place):
             return
         self._lost = self._lost or bool(unread)
@@ -210,7 +216,7 @@ class TaskContexts:
         if record.get("role") == "user":
             self._show_user(content, own)
         elif record.get("role") == "assistant":
-            self._show_answer({**record, "content": content}, place, own and not unread)
+            self._show_answer(record, content, place, own and not unread)
 
     def _unread(self, record: Mapping[str, Any]) -> list[str]:
         if record.get("type") == "reasoning":
@@ -221,8 +227,11 @@ class TaskContexts:
 
     def _content(self, place: int) -> list[Any]:
         """Return the blocks of a record with the texts that replace them in the current view."""
-        blocks = list(blocks_of(self.records[place].get("content")))
+        blocks = blocks_of(self.records[place].get("content"))
         count = self._view.shortened if self._view else 0
+        if not count:
+            return blocks
+        blocks = list(blocks)
         for _, message, number, text in self.files.shortened[:count]:
             if message == place and number < len(blocks):
                 block = as_mapping(blocks[number])
@@ -235,10 +244,11 @@ class TaskContexts:
         is_block = any(as_mapping(block).get("type") == "tool_result" for block in blocks)
         failed: Message | None = None
         for block in map(as_mapping, blocks):
-            text = block_text(block)
             if block.get("type") == "tool_result":
                 self._add_result(result_message(block), own)
-            elif not is_block and (named := named_result(text)) is not None:
+                continue
+            text = block_text(block)
+            if not is_block and (named := named_result(text)) is not None:
                 call_id = self._growing.find_open_call(named)
                 is_error, kind = result_failure(text, None)
                 if call_id is None:
@@ -262,9 +272,9 @@ class TaskContexts:
         if (reason := self._growing.add_result(message)) and own:
             self.report.skipped[reason] += 1
 
-    def _show_answer(self, record: Mapping[str, Any], place: int, own: bool) -> None:
+    def _show_answer(self, record: Mapping[str, Any], blocks: list[Any], place: int, own: bool) -> None:
         """Add an answer, as a step where it is a whole action of this context."""
-        message = answer_message(record, place)
+        message = answer_message(record, blocks, place)
         if not message.content.strip() and not message.tool_calls:
             self.report.flags[NO_ACTION] += own
             return
@@ -279,7 +289,7 @@ class TaskContexts:
             self.report.flags[CUT_ANSWER] += CUT_BY_HARNESS in text[-200:]
             self._growing.close_calls()
             self._note_step()
-            facts = self._facts(record, place)
+            facts = self._facts(record)
         self._growing.add_action(message, facts)
 
     def _note_step(self) -> None:
@@ -292,23 +302,22 @@ class TaskContexts:
         if self._approximate_from is None and (self._inexact or growing.unanswered or growing.displaced):
             self._approximate_from = index
 
-    def _facts(self, record: Mapping[str, Any], place: int) -> StepFacts:
-        time = _time(record)
-        request = self.files.request_of(place, time) or Request(time or 0, None, {})
-        asked = time or request.time or None
+    def _facts(self, record: Mapping[str, Any]) -> StepFacts:
+        request = self._request
+        asked = _time(record) or (request.time if request else None) or None
         own_model = first_text(as_mapping(record.get("modelInfo")).get("modelId"))
         model = own_model or self.model or self.files.model_at(asked)
         stamp = iso_utc(asked / 1000) if asked else None
-        usage = answer_usage(record, request.facts)
+        usage = answer_usage(record, request.facts if request else {})
         return StepFacts(model, first_text(record.get("id")), usage, self.cwd, stamp)
 
     def _note_environment(self, record: Mapping[str, Any]) -> None:
         """Note folder and model, which texts of the user name."""
         if record.get("role") != "user":
             return
-        for block in blocks_of(record.get("content")):
-            text = block_text(block)
-            if "<environment_details>" not in text:
+        for block in map(as_mapping, blocks_of(record.get("content"))):
+            text = first_text(block.get("text")) if block.get("type") == "text" else None
+            if text is None or "<environment_details>" not in text:
                 continue
             if found := _CWD.search(text):
                 self.cwd = found[1]

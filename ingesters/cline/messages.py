@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_argument_text
@@ -35,6 +35,11 @@ _FAILED = (
 )
 _EXIT_CODE = re.compile(r"(?:^|\n)(?:Exit code: |Command failed with exit code )(-?\d+)")
 _EXIT_ZERO = ("Command executed successfully (exit code 0)",)
+_CODE = "xit code"
+"""Words that stand in every text of an exit code."""
+_MUST_BE_TEXT = ("text", "tool_use", "thinking")
+"""Types of blocks whose key must hold a text."""
+_NO_USAGE = Usage()
 _HEAD = 600
 
 
@@ -47,12 +52,15 @@ def blocks_of(content: Any) -> list[Any]:
 
 def unread_blocks(content: Any) -> list[str]:
     """Return the names of the blocks of a content that are not read."""
-    if content is not None and not isinstance(content, str | list):
+    if content is None or isinstance(content, str):
+        return []
+    if not isinstance(content, list):
         return [type(content).__name__]
-    return [name for block in blocks_of(content) if (name := _unread(block))]
+    return [name for block in content if (name := unread_block(block))]
 
 
-def _unread(block: Any) -> str:
+def unread_block(block: Any) -> str:
+    """Return the name of a block that is not read, "" for one that is."""
     if not isinstance(block, dict):
         return type(block).__name__
     kind = block.get("type")
@@ -63,27 +71,32 @@ def _unread(block: Any) -> str:
         return f"{kind}.content" if unread_blocks(inner) or not first_text(block.get("tool_use_id")) else ""
     if kind in ("image", "document"):
         return "" if isinstance(as_mapping(block.get("source")).get("data"), str) else f"{kind}.source"
-    needed = {"text": "text", "tool_use": "name", "thinking": "thinking"}.get(kind)
-    return f"{kind}.{needed}" if needed and not isinstance(block.get(needed), str) else ""
+    needed = BLOCKS[kind]
+    return f"{kind}.{needed}" if kind in _MUST_BE_TEXT and not isinstance(block.get(needed), str) else ""
 
 
 def blocks_text(content: Any) -> str:
     """Return the texts of a content, joined by newlines; an image or a document becomes its placeholder."""
-    return "\n".join(text for block in blocks_of(content) if (text := block_text(block)))
+    if isinstance(content, str):
+        return content
+    return "\n".join([text for block in blocks_of(content) if (text := block_text(block))])
 
 
 def block_text(block: Any) -> str:
     """Return the text of a block that a prompt shows, "" for any other."""
     part = as_mapping(block)
+    kind = part.get("type")
+    if kind == "text":
+        return first_text(part.get("text")) or ""
     source = as_mapping(part.get("source"))
-    if part.get("type") in ("image", "document") and isinstance(source.get("data"), str):
+    if kind in ("image", "document") and isinstance(source.get("data"), str):
         return image_placeholder(first_text(source.get("media_type")) or "image/unknown", source["data"])
-    return first_text(part.get("text")) or "" if part.get("type") == "text" else ""
+    return ""
 
 
-def answer_message(record: Mapping[str, Any], place: int) -> Message:
-    """Return an answer: its text, its calls, its thinking, which no later prompt shows."""
-    blocks = [as_mapping(block) for block in blocks_of(record.get("content"))]
+def answer_message(record: Mapping[str, Any], content: Sequence[Any], place: int) -> Message:
+    """Return an answer: the text and calls in its blocks, its thinking, which no later prompt shows."""
+    blocks = [as_mapping(block) for block in content]
     used = [block for block in blocks if block.get("type") == "tool_use" and first_text(block.get("name"))]
     calls = tuple(
         ToolCall(
@@ -93,14 +106,16 @@ def answer_message(record: Mapping[str, Any], place: int) -> Message:
         )
         for number, block in enumerate(used)
     )
-    thought = [_thought(block) for block in blocks] + [first_text(record.get("reasoning_content")) or ""]
-    reasoning = "\n".join(text for text in thought if text)
+    thought = [*map(_thought, blocks), first_text(record.get("reasoning_content")) or ""]
+    reasoning = "\n".join([text for text in thought if text])
     return Message("assistant", blocks_text(blocks), calls, reasoning=reasoning or None)
 
 
 def _thought(block: Mapping[str, Any]) -> str:
-    key = {"thinking": "thinking", "reasoning": "text"}.get(str(block.get("type")))
-    return first_text(block.get(key)) or "" if key else ""
+    kind = block.get("type")
+    if kind == "thinking":
+        return first_text(block.get("thinking")) or ""
+    return first_text(block.get("text")) or "" if kind == "reasoning" else ""
 
 
 def result_message(block: Mapping[str, Any]) -> Message:
@@ -130,7 +145,7 @@ def result_failure(text: str, flag: bool | None) -> tuple[bool | None, ErrorKind
         return True, ErrorKind.CANCELLED
     if head.startswith("Command timed out"):
         return True, ErrorKind.TIMEOUT
-    code = _EXIT_CODE.search(head)
+    code = _EXIT_CODE.search(head) if _CODE in head else None
     if code and int(code[1]):
         return True, ErrorKind.EXIT_CODE
     if code or head.startswith(_EXIT_ZERO):
@@ -154,6 +169,8 @@ def _status(text: str) -> Any:
 def answer_usage(record: Mapping[str, Any], request: Mapping[str, Any]) -> Usage:
     """Return the tokens and cost of an answer, by its own metrics, else by its request in the view."""
     metrics = as_mapping(record.get("metrics"))
+    if not metrics and not request:
+        return _NO_USAGE
     tokens = as_mapping(metrics.get("tokens"))
     cost = _number(metrics.get("cost"), request.get("cost"))
     prompt, cached = _count(tokens.get("prompt")), _count(tokens.get("cached"))

@@ -13,6 +13,7 @@ from tracemill.ingesters.cline.messages import (
     blocks_of,
     blocks_text,
     result_failure,
+    unread_block,
     unread_blocks,
 )
 from tracemill.ingesters.common.flags import NO_ACTION
@@ -153,7 +154,8 @@ class _SessionContext:
         unread += [] if role in ("user", "assistant") else [f"message {record_type(role)}"]
         if not copied:
             self.report.records[record_type(role)] += 1
-            self.report.unknown.update(unread)
+            if unread:
+                self.report.unknown.update(unread)
         self.lost |= bool(unread)
         if role == "assistant":
             self._add_answer(message, copied or bool(unread))
@@ -161,7 +163,7 @@ class _SessionContext:
             self._add_user(message, copied)
 
     def _add_answer(self, message: Mapping[str, Any], copied: bool) -> None:
-        answer = answer_message(message, self.place)
+        answer = answer_message(message, blocks_of(message.get("content")), self.place)
         if not answer.content.strip() and not answer.tool_calls:
             self.report.flags[NO_ACTION] += not copied
             return
@@ -181,10 +183,11 @@ class _SessionContext:
 
     def _add_user(self, message: Mapping[str, Any], copied: bool) -> None:
         """Add the results in a message of the user, then what the user said."""
-        blocks = blocks_of(message.get("content"))
-        said = [block for block in blocks if as_mapping(block).get("type") != "tool_result"]
-        for block in blocks:
-            if as_mapping(block).get("type") == "tool_result":
+        said: list[Any] = []
+        for block in blocks_of(message.get("content")):
+            if as_mapping(block).get("type") != "tool_result":
+                said.append(block)
+            else:
                 result = _result(block)
                 reason = self.growing.add_result(result)
                 if reason and not copied:
@@ -207,10 +210,13 @@ def unread_parts(message: Mapping[str, Any]) -> list[str]:
     content = message.get("content")
     if not isinstance(content, list):
         return unread_blocks(content)
-    results = [each for each in content if as_mapping(each).get("type") == "tool_result"]
-    others = [each for each in content if as_mapping(each).get("type") != "tool_result"]
-    unnamed = ["tool_result" for each in results if not first_text(each.get("tool_use_id"))]
-    return unread_blocks(others) + unnamed
+    return [name for block in content if (name := _unread_part(block))]
+
+
+def _unread_part(block: Any) -> str:
+    if as_mapping(block).get("type") != "tool_result":
+        return unread_block(block)
+    return "" if first_text(block.get("tool_use_id")) else "tool_result"
 
 
 def _result(block: Mapping[str, Any]) -> Message:

@@ -48,10 +48,9 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request of the view: when it was made, the answer's place minus two, what it says of its cost."""
+    """A request of the view: when it was made, what it says of its cost."""
 
     time: int
-    index: int | None
     facts: Mapping[str, Any]
 
 
@@ -59,13 +58,15 @@ class Request:
 class TaskFiles:
     """The facts in the files beside a history.
 
-    `ranges` are the hidden messages by the place of the last message then, `shortened` the replaced texts as
-    (time, message, block, text), `events` the times of summaries and truncations by their id or text. Of the
-    places in `unsettled` only messages from before the request was cut were seen.
+    `by_index` are the last requests by the answer's place minus two, `ranges` the hidden messages by the
+    place of the last message then, `shortened` the replaced texts as (time, message, block, text), `events`
+    the times of summaries and truncations by their id or text. Of the places in `unsettled` only messages
+    from before the request was cut were seen.
     """
 
     has_view: bool = False
     requests: list[Request] = field(default_factory=list)
+    by_index: dict[int, Request] = field(default_factory=dict)
     ranges: dict[int, Range | None] = field(default_factory=dict)
     events: dict[str, int] = field(default_factory=dict)
     shortened: list[tuple[int, int, int, str]] = field(default_factory=list)
@@ -76,11 +77,8 @@ class TaskFiles:
 
     def request_of(self, place: int, time: int | None) -> Request | None:
         """Return the request whose answer is the message at a place."""
-        by_index = [each for each in self.requests if each.index == place - 2]
-        if by_index:
-            return by_index[-1]
-        if time is None or any(each.index is not None for each in self.requests):
-            return None
+        if self.by_index or time is None:
+            return self.by_index.get(place - 2)
         return next((each for each in reversed(self.requests) if each.time <= time), None)
 
     def range_at(self, place: int) -> Range | None:
@@ -155,8 +153,10 @@ def _add_view_message(files: TaskFiles, message: Mapping[str, Any], report: Inge
             files.events[event_id] = time
     files.took_back += kind in ("deleted_api_reqs", "api_req_deleted")
     if kind == "api_req_started":
-        facts = _facts(message.get("text"))
-        files.requests.append(Request(time, index if isinstance(index, int) else None, facts))
+        request = Request(time, _facts(message.get("text")))
+        files.requests.append(request)
+        if isinstance(index, int):
+            files.by_index[index] = request
     elif isinstance(index, int) and (index not in files.ranges or index in files.unsettled):
         files.ranges[index] = _range(message.get("conversationHistoryDeletedRange"))
         (files.unsettled.add if kind in _BEFORE_ANSWER else files.unsettled.discard)(index)

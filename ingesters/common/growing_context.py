@@ -119,10 +119,14 @@ class GrowingContext:
     def add_result(self, message: Message) -> str:
         """Add a tool result behind its call; return "", or the reason where it is left out."""
         call_id = message.tool_call_id or ""
-        call = next((each for each in self._open if each.id == call_id and each.result is None), None)
+        call, answered = None, 0
+        for each in self._open:
+            if each.result is not None:
+                answered += 1
+            elif call is None and each.id == call_id:
+                call = each
         if call is None:
             return DUPLICATE_RESULT if call_id in self._called else ORPHAN_RESULT
-        answered = sum(each.result is not None for each in self._open)
         call.result, call.arrival = message, answered
         if answered + 1 == len(self._open):
             self.displaced |= bool(self._waiting)
@@ -131,6 +135,8 @@ class GrowingContext:
 
     def close_calls(self) -> None:
         """Append the results of the open calls, then the messages that waited for them."""
+        if not self._open:  # then nothing waits either
+            return
         calls, waiting = self._open, self._waiting
         self._open, self._waiting = [], []
         if self._style.by_arrival:
