@@ -5,6 +5,7 @@ archives of no format, which are not unpacked, databases of no format, and evalu
 patches by instance), which are read with the runs they lie beside.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,13 +29,15 @@ _MAX_OBJECTS = 50
 _SHORT = 24
 _MAX_LINE_BYTES = 1 << 28
 _ROW_KEYS = ("instance_id", "traj_id", "trajectory_id")
-_HEAD_BYTES = 1024
+_HEAD_BYTES = 4096
 _BOM = b"\xef\xbb\xbf"
 _PARQUET = b"PAR1"
 _ZIP = b"PK\x03\x04"
-_INDENTED = re.compile(rb'[\xef\xbb\xbf\s]*(\{\s*"trajectory":\s*)?\[\s*\n([ \t]+)(?=\{\r?\n)')
-_FIRST_OBJECT_BYTES = (1 << 16, 1 << 18)
-"""Limits within which the first object of an indented list is searched, tried in order."""
+_BEFORE_VALUE = b"\xef\xbb\xbf \t\r\n"
+_LIST = re.compile(rb'(\{\s*"trajectory":\s*)?\[\s*\{')
+_NEXT_OBJECT = re.compile(r"[\s,]*(?=\{)")
+_OPENING_BYTES = (1 << 14, 1 << 18)
+"""Limits within which the first objects of a list are searched, tried in order."""
 
 
 def detect(path: Path) -> str | None:
@@ -63,6 +66,8 @@ def detect_file(path: Path) -> str | None:
             return _detect_database(path)
         is_json = head.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
         if not is_json and (dialect := _ask_formats(lambda form: form.detect_text(head))):
+            return dialect
+        if b"\n" not in head and (dialect := _detect_by_head(head)):
             return dialect
         with open_bytes(path) as stream:
             if dialect := _detect_lines(stream):
@@ -105,12 +110,12 @@ def _first_objects(stream: Stream) -> Iterator[dict[str, Any]]:
 
 def _detect_value(path: Path, head: bytes) -> str | None:
     """Return the dialect of a file that is one JSON value; its first bytes may be enough."""
-    head = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if dialect := _detect_by_head(head):
+        return dialect
+    head = head.lstrip(_BEFORE_VALUE)
     if head[:1] not in (b"[", b"{"):
         return None
-    if dialect := _ask_formats(lambda form: form.detect_head(head)):
-        return dialect
-    if (indented := _INDENTED.match(head)) and (dialect := _detect_first_object(path, indented)):
+    if (begun := _LIST.match(head)) and (dialect := _detect_first_objects(path, bool(begun[1]))):
         return dialect
     try:
         value = read_json(path)
@@ -121,24 +126,37 @@ def _detect_value(path: Path, head: bytes) -> str | None:
     return detect_list_format(value) if isinstance(value, list) else None
 
 
-def _detect_first_object(path: Path, indented: re.Match[bytes]) -> str | None:
-    """Return the dialect of the first object of an indented list, None where it is not enough.
+def _detect_by_head(head: bytes) -> str | None:
+    """Return the dialect of a JSON value by its first bytes, None where they are not enough."""
+    head = head.lstrip(_BEFORE_VALUE)
+    return _ask_formats(lambda form: form.detect_head(head)) if head[:1] == b"{" else None
 
-    The object ends at the first brace with its own indentation, since no JSON string holds a line break.
-    """
-    data, start, end = b"", 0, -1
-    with open_bytes(path) as stream:
-        for size in _FIRST_OBJECT_BYTES:
-            data += stream.read(size - len(data))
-            start = data.find(b"{", data.find(b"["))
-            end = data.find(b"\n" + indented[2] + b"}", start)
-            if end >= 0:
-                break
-    try:
-        value = orjson.loads(data[start : end + len(indented[2]) + 2])
-    except orjson.JSONDecodeError:
+
+def _detect_first_objects(path: Path, in_trajectory: bool) -> str | None:
+    """Return the dialect of the first objects of a list, None where they are not enough."""
+    items = _whole_objects(path)
+    if not items:
         return None
-    return _ask_formats(lambda form: form.detect_item(value)) if indented[1] else detect_record_format(value)
+    if in_trajectory:
+        return _ask_formats(lambda form: form.detect_item(items[0]))
+    return detect_record_format(items[0]) or _ask_formats(lambda form: form.detect_opening(items))
+
+
+def _whole_objects(path: Path) -> list[Record]:
+    """Return the objects that are whole in the first bytes of a list, at least one where that is possible."""
+    data, items, read = b"", list[Record](), json.JSONDecoder().raw_decode
+    with open_bytes(path) as stream:
+        for size in _OPENING_BYTES:
+            data += stream.read(size - len(data))
+            text = data.decode("utf-8", "ignore")
+            at = text.find("[") + 1
+            with suppress(ValueError, RecursionError):
+                while begun := _NEXT_OBJECT.match(text, at):
+                    item, at = read(text, begun.end())
+                    items.append(item)
+            if items:
+                break
+    return items
 
 
 def _detect_archive(path: Path) -> str:

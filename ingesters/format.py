@@ -84,10 +84,12 @@ class Format:
     read: Callable[[Path, IngestReport], Iterator[Trace]]
     detect_list: Callable[[Sequence[Record]], str | None] = _nothing
     """Returns the dialect of a bare list by its first objects, where `detect` knows none of them."""
+    detect_opening: Callable[[Sequence[Record]], str | None] = _nothing
+    """Returns the dialect of a bare list by one or more of its first objects, where they are enough."""
     detect_columns: Callable[[Record], str | None] | None = None
     """Returns the dialect of a table, given a row of empty cells; `detect` is used where this is None."""
     detect_head: Callable[[bytes], str | None] = _nothing
-    """Returns the dialect of a file of one JSON object by its first bytes, where they are enough."""
+    """Returns the dialect of a file that begins with an object by its first bytes, where they are enough."""
     detect_item: Callable[[Record], str | None] = _nothing
     """Returns the dialect of a file of one JSON object by the first object in its `trajectory`."""
     detect_archive: Callable[[Sequence[str]], str | None] = _nothing

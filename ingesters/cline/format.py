@@ -100,6 +100,7 @@ FORMAT = Format(
     dialects=("cline", "cline_session"),
     detect=_detect,
     detect_list=_detect_list,
+    detect_opening=_detect_list,
     detect_head=_detect_head,
     read=_read,
     beside=_beside,

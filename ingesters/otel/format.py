@@ -1,9 +1,12 @@
 """Spans of OpenTelemetry with the conventions for generative AI as a format of the registry."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+
+_HEAD = re.compile(rb'\{\s*"resource_?[sS]pans":\s*\[.*?"spans":\s*\[\s*\{.*?"key":\s*"gen_ai\.', re.DOTALL)
 
 
 def _detect(record: Record) -> str | None:
@@ -32,11 +35,16 @@ def _is_generative(span: Any) -> bool:
     return any(isinstance(key, str) and key.startswith("gen_ai.") for key in keys)
 
 
+def _detect_head(head: bytes) -> str | None:
+    return "otel" if _HEAD.match(head) else None
+
+
 FORMAT = Format(
     name="otel",
     version=2,
     dialects=("otel",),
     detect=_detect,
+    detect_head=_detect_head,
     read=lazy_function("tracemill.ingesters.otel.ingest_spans:iter_traces"),
     kinds=lazy_function("tracemill.ingesters.otel.vocabulary:kinds_of_export"),
     growing=frozenset({"otel"}),

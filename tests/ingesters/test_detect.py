@@ -262,3 +262,18 @@ def test_an_indented_list_is_known_by_its_first_object(tmp_path: Path) -> None:
         assert detect(path) == "openhands_events_v0"
     path.write_text(json.dumps([{"role": "user"}, event], indent=2))
     assert detect(path) == "openhands_events_v0"
+
+
+@pytest.mark.parametrize("layout", [{"indent": 2}, {"separators": (",", ":")}])
+def test_a_file_that_is_not_whole_is_known_by_how_it_begins(tmp_path: Path, layout: dict[str, Any]) -> None:
+    talk = [
+        {"role": "user", "content": [{"type": "text", "text": "<environment_details>"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "x" * 20_000}]},
+    ]
+    call = {"key": "gen_ai.input.messages", "value": {"stringValue": "y" * 20_000}}
+    export = {"resourceSpans": [{"scopeSpans": [{"spans": [{"spanId": "1", "attributes": [call]}]}]}]}
+    plain = {"resourceSpans": [{"scopeSpans": [{"spans": [{"spanId": "1", "attributes": []}]}]}]}
+    for value, dialect in ((talk, "cline"), (talk[1:], None), (export, "otel"), (plain, None)):
+        path = tmp_path / "session.json"
+        path.write_text(json.dumps(value, **layout)[:-40])
+        assert detect(path) == dialect
