@@ -13,14 +13,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from tracemill.records.errors import TracemillError
 from tracemill.records.message import Message, ToolSpec
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+_ALIKE = frozenset((str, int, bool, type(None)))
+"""Types of values that orjson writes as the standard library does, several times as fast."""
 
 
 def canonical_json(value: Any) -> str:
     """Return JSON with sorted keys and no blanks, so that equal values give equal text."""
+    if type(value) is dict and _ALIKE.issuperset(map(type, value.values())):
+        try:
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+        except orjson.JSONEncodeError:  # half of an emoji, a long number, a key that is no text
+            pass
     return _CANONICAL.encode(value)
 
 

@@ -1,6 +1,11 @@
 """Identities: what changes them and what does not; families of model ids."""
 
+import json
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tracemill.records.errors import TracemillError
 from tracemill.records.families import family_of
@@ -27,10 +32,21 @@ def test_a_joint_between_parts_cannot_move() -> None:
         ({2: "b", 1: "a"}, '{"1":"a","2":"b"}'),
         (("t", 2**70, 1e-7), '["t",1180591620717411303424,1e-07]'),
         ("\ud83d", '"\ud83d"'),
+        ({"a": "\ud83d", "b": 2**70}, '{"a":"\ud83d","b":1180591620717411303424}'),
     ],
 )
 def test_canonical_json_has_one_text_for_one_value(value: object, text: str) -> None:
     assert canonical_json(value) == text
+
+
+PLAIN = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.characters())
+
+
+@given(st.dictionaries(st.one_of(st.text(), st.integers()), st.one_of(PLAIN, st.floats(), st.lists(PLAIN))))
+def test_canonical_json_of_an_object_is_that_of_the_standard_library(value: dict[Any, Any]) -> None:
+    if len({type(key) for key in value}) < 2:
+        written = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        assert canonical_json(value) == written
 
 
 def test_a_prompt_chain_depends_on_every_message_and_on_the_tools() -> None:
