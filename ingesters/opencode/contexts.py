@@ -67,7 +67,7 @@ class OpencodeContexts:
 
     def run(self) -> list[Context]:
         """Return the contexts of the session that hold a step."""
-        times = (cleared_at(part) for message in self.messages for part in message.parts)
+        times = (cleared_at(message.parts[at]) for message in self.messages for at in message.call_ids)
         self.clearings = sorted({time for time in times if time is not None}, reverse=True)
         for message in self.messages:
             self._add(message)
@@ -75,20 +75,22 @@ class OpencodeContexts:
         return self.contexts
 
     def _add(self, message: OpencodeMessage) -> None:
+        role = message.role
         unread = [f"part {record_type(name)}" for name in message.unread]
-        unread += [] if message.role in ROLES else [f"message {record_type(message.info.get('role'))}"]
-        self.report.unknown.update(unread)
-        self.lost = self.lost or bool(unread)
+        unread += [] if role in ROLES else [f"message {record_type(message.info.get('role'))}"]
+        if unread:
+            self.report.unknown.update(unread)
+            self.lost = True
         self.planning |= message.info.get("agent", message.info.get("mode")) == "plan"
-        if message.role == "user":
+        if role == "user":
             if self.working and not message.has("compaction") and _is_typed(message):
                 self.report.flags[QUEUED] += 1
                 self.queued = True
             self.shown.append(message)
             self._show(message)
-        elif message.role == "assistant" and message.info.get("summary") is True:
+        elif role == "assistant" and message.info.get("summary") is True:
             self._add_summary(message)
-        elif message.role == "assistant":
+        elif role == "assistant":
             self._add_answer(message)
 
     def _add_summary(self, message: OpencodeMessage) -> None:
@@ -125,7 +127,8 @@ class OpencodeContexts:
         """Add an assistant message, each whole answer of a model in it as a step."""
         error, blocks = message.info.get("error"), blocks_of(message)
         kept = _is_kept(message, blocks)
-        own = system_text(message) if any(block.started for block in blocks) else self.system
+        started = any(block.started for block in blocks)
+        own = system_text(message) if started else self.system
         self._renew(message.created, own)
         stale: ContextStart | None = None
         for place, block in enumerate(blocks, 1):
@@ -137,15 +140,16 @@ class OpencodeContexts:
                 if not kept:
                     continue
             self._add_block(message, block, message is not self.messages[-1] or place < len(blocks))
-        if error and not any(block.started for block in blocks):
+        if error and not started:
             self._count_cut_off()
         if kept:
             self.shown.append(message)
         elif any(block.finish for block in blocks):
             stale = "rewind"
         self.stale = stale
-        stopped = (result.error_kind == ErrorKind.USER_REJECTION for result in self.growing.messages[-8:])
-        self.working = message.info.get("finish") == "tool-calls" and not error and not any(stopped)
+        stopped = [result.error_kind for result in self.growing.messages[-8:]]
+        going = message.info.get("finish") == "tool-calls" and not error
+        self.working = going and ErrorKind.USER_REJECTION not in stopped
 
     def _count_cut_off(self) -> None:
         self.report.flags[BROKEN_OFF] += 1

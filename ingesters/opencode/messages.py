@@ -43,13 +43,14 @@ _SHELLS = ("bash", "shell")
 
 @dataclass(frozen=True, slots=True)
 class OpencodeMessage:
-    """One message of a session: its facts, its parts, and an id of its own for each call.
+    """One message of a session: its facts, its parts with their types, and an id of its own for each call.
 
     `unread` names what is not understood of it.
     """
 
     info: Mapping[str, Any]
     parts: tuple[Part, ...]
+    kinds: tuple[Any, ...]
     call_ids: Mapping[int, str]
     unread: tuple[str, ...]
 
@@ -70,7 +71,7 @@ class OpencodeMessage:
 
     def has(self, kind: str) -> bool:
         """Return whether a part of the message is of a type."""
-        return any(part.get("type") == kind for part in self.parts)
+        return kind in self.kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ class Block:
     closed the answer, None where it broke off, `calls` its calls with their places in the message.
     """
 
-    parts: tuple[tuple[int, Part], ...]
+    parts: tuple[Part, ...]
     started: bool
     finish: Part | None
     calls: tuple[tuple[int, Part], ...]
@@ -89,7 +90,7 @@ class Block:
     @property
     def acts(self) -> bool:
         """Return whether the block holds a text or a call."""
-        return bool(self.calls) or any(_text_of(part, "text").strip() for _, part in self.parts)
+        return bool(self.calls) or any(_text_of(part, "text").strip() for part in self.parts)
 
 
 def read_messages(listed: Sequence[Any]) -> list[OpencodeMessage]:
@@ -102,14 +103,15 @@ def read_messages(listed: Sequence[Any]) -> list[OpencodeMessage]:
         unread = [name for part in parts if (name := unread_part(part))]
         if not isinstance(recorded, list):
             unread.append("parts")
-        read = tuple(as_mapping(part) for part in parts)
+        read = tuple(map(as_mapping, parts))
+        kinds = tuple([part.get("type") for part in read])
         call_ids: dict[int, str] = {}
-        for place, part in enumerate(read):
-            if part.get("type") == "tool":
+        for place, (part, kind) in enumerate(zip(read, kinds, strict=True)):
+            if kind == "tool":
                 named = first_text(part.get("callID"), part.get("id")) or "call"
                 used[named] += 1
                 call_ids[place] = named if used[named] == 1 else f"{named}_{used[named]}"
-        messages.append(OpencodeMessage(info, read, call_ids, tuple(unread)))
+        messages.append(OpencodeMessage(info, read, kinds, call_ids, tuple(unread)))
     return messages
 
 
@@ -140,22 +142,24 @@ def blocks_of(message: OpencodeMessage) -> list[Block]:
 
     A message without any `step-start` is one block; it is a model's where tokens were spent on it.
     """
-    starts = [place for place, part in enumerate(message.parts) if part.get("type") == "step-start"]
-    edges = [0, *starts, len(message.parts)]
+    parts, kinds = message.parts, message.kinds
+    starts = [place for place, kind in enumerate(kinds) if kind == "step-start"]
+    edges = [0, *starts, len(parts)]
     tokens = as_mapping(message.info.get("tokens"))
-    spent = not starts and bool(tokens.get("output") or message.has("step-finish"))
-    whole = message.info if not message.has("step-finish") and message.info.get("finish") else None
+    finished = message.has("step-finish")
+    spent = not starts and bool(tokens.get("output") or finished)
+    whole = message.info if not finished and message.info.get("finish") else None
     blocks: list[Block] = []
     for first, last in pairwise(edges):
-        parts = tuple((place, message.parts[place]) for place in range(first, last))
-        if not parts:
+        if first == last:
             continue
-        closing = next((part for _, part in parts if part.get("type") == "step-finish"), None)
-        if closing is None and whole is not None and last == len(message.parts):
+        own = kinds[first:last]
+        closing = parts[first + own.index("step-finish")] if "step-finish" in own else None
+        if closing is None and whole is not None and last == len(parts):
             closing = {"reason": whole["finish"], "tokens": tokens, "cost": whole.get("cost")}
-        tools = [(place, part) for place, part in parts if part.get("type") == "tool"]
-        calls = tuple((place, part) for place, part in tools if first_text(part.get("tool")))
-        blocks.append(Block(parts, first in starts or spent, closing, calls))
+        tools = [(place, parts[place]) for place in message.call_ids if first <= place < last]
+        calls = tuple([(place, part) for place, part in tools if first_text(part.get("tool"))])
+        blocks.append(Block(parts[first:last], first in starts or spent, closing, calls))
     return blocks
 
 
@@ -182,18 +186,16 @@ def _user_part(part: Part) -> str:
 
 def answer_message(message: OpencodeMessage, block: Block) -> Message:
     """Return a block as the message that a prompt shows; thoughts are kept as reasoning."""
-    texts = [_text_of(part, "text") for _, part in block.parts]
-    thoughts = [_text_of(part, "reasoning") for _, part in block.parts]
-    calls = tuple(
+    calls = [
         ToolCall(
             message.call_ids[place],
             first_text(part.get("tool")) or "",
             openai_argument_text(as_mapping(part.get("state")).get("input")),
         )
         for place, part in block.calls
-    )
-    text, reasoning = ("\n".join(each for each in some if each) for some in (texts, thoughts))
-    return Message("assistant", text, calls, reasoning=reasoning or None)
+    ]
+    reasoning = _texts_of(block, "reasoning") or None
+    return Message("assistant", _texts_of(block, "text"), tuple(calls), reasoning=reasoning)
 
 
 def result_messages(message: OpencodeMessage, block: Block, now: float) -> list[Message]:
@@ -211,13 +213,14 @@ def _result(call_id: str, part: Part, now: float) -> Message:
     status, told = state.get("status"), as_mapping(state.get("metadata"))
     text, kind = INTERRUPTED, None
     if status == "completed":
-        output = first_text(state.get("output")) or ""
+        text = output = first_text(state.get("output")) or ""
         attached = state.get("attachments")
-        files = [as_mapping(each) for each in attached] if isinstance(attached, list) else []
+        if isinstance(attached, list):
+            files = map(_placeholder, map(as_mapping, attached))
+            text = "\n".join(each for each in (output, *files) if each)
         kind = _kind_of_output(name, output, told.get("exit"))
         cleared = cleared_at(part)
-        whole = "\n".join(each for each in (output, *map(_placeholder, files)) if each)
-        text = CLEARED if cleared is not None and cleared <= now else whole
+        text = CLEARED if cleared is not None and cleared <= now else text
     elif status == "error":
         words = first_text(state.get("error")) or ""
         kept = told.get("output") if told.get("interrupted") is True else None
@@ -235,9 +238,9 @@ def _kind_of_output(name: str | None, output: str, code: Any) -> ErrorKind | Non
     if name not in _SHELLS:
         return None
     end = output[-_END:]
-    if _USER_ABORT.search(end):
+    if "User aborted" in end and _USER_ABORT.search(end):
         return ErrorKind.USER_REJECTION
-    if _TIMED_OUT.search(end):
+    if ("timeout" in end or "timed out" in end) and _TIMED_OUT.search(end):
         return ErrorKind.TIMEOUT
     return ErrorKind.EXIT_CODE if isinstance(code, int) and code else None
 
@@ -255,6 +258,11 @@ def _kind_of_error(words: str) -> ErrorKind:
 
 def _placeholder(part: Part) -> str:
     return image_url_placeholder(part["url"]) if first_text(part.get("url")) else ""
+
+
+def _texts_of(block: Block, kind: str) -> str:
+    """Return the texts of a kind in a block, joined by newlines."""
+    return "\n".join([text for part in block.parts if (text := _text_of(part, kind))])
 
 
 def _text_of(part: Part, kind: str) -> str:
