@@ -96,6 +96,8 @@ def _with_held_ids(held: Sequence[Message], prompt: Sequence[Message]) -> list[M
     answered = {message.tool_call_id for message in prompt if message.role == "tool"}
     shown = list(prompt)
     for place, (ours, theirs) in enumerate(zip(held, prompt, strict=False)):
+        if ours is theirs:
+            continue
         known = tuple(call.id for call in ours.tool_calls)
         given = tuple(call.id for call in theirs.tool_calls)
         if known != given and len(known) == len(given) and answered.isdisjoint(given):
@@ -113,4 +115,4 @@ def _common(held: list[Message], prompt: list[Message]) -> int:
 
 def is_same(one: Message, other: Message) -> bool:
     """Return whether a prompt shows two messages alike; thinking is not shown."""
-    return one == other or replace(one, reasoning=None) == replace(other, reasoning=None)
+    return one is other or one == other or replace(one, reasoning=None) == replace(other, reasoning=None)

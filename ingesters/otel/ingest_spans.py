@@ -17,7 +17,7 @@ from tracemill.ingesters.common.growing_context import StepFacts
 from tracemill.ingesters.common.openai_messages import collect_message_calls, first_text, parse_openai_tools
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.otel.contexts import ExactContexts, PromptTurn
-from tracemill.ingesters.otel.messages import read_messages, result_message, system_message
+from tracemill.ingesters.otel.messages import PromptReader, read_messages, result_message, system_message
 from tracemill.ingesters.otel.spans import (
     AGENT_CALLS,
     OPERATIONS,
@@ -140,6 +140,7 @@ class _Reader:
         self.runs = _tool_runs(session, spans)
         self.harness = _harness_name(session.spans[0], spans)
         self.tools: dict[str, tuple[ToolSpec, ...]] = {}
+        self.prompts = PromptReader()
 
     def trace(self, origin: str) -> Trace | None:
         """Return the trace of the session, None where no span is a step."""
@@ -208,7 +209,7 @@ class _Reader:
     def _prompt(self, span: OtelSpan) -> tuple[list[Message], list[str], bool]:
         """Return the prompt of a span, what is not read of it, and whether it parses."""
         inputs = structured(span.attributes[_INPUT])
-        read = read_messages(inputs, span.id)
+        read = self.prompts.read(inputs, span.id)
         messages = [self._with_run(message) for message in read.messages]
         system = span.attributes.get(_SYSTEM) or span.attributes.get("gen_ai.system.instructions")
         if system:

@@ -24,53 +24,78 @@ ROLES = ("system", "developer", "user", "assistant", "model", "ai", "tool")
 
 @dataclass(slots=True)
 class ReadMessages:
-    """Messages of a list, with the names of what is not read of them."""
+    """Messages of a list, with the names of what is not read of them.
+
+    `seeded` says whether a call got its id from the seed.
+    """
 
     messages: list[Message] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    seeded: bool = False
+
+
+class PromptReader:
+    """Reader of prompts, each of which may begin as the one before it: what stands in both is read once."""
+
+    def __init__(self) -> None:
+        self._items: list[Any] = []
+        self._read: list[ReadMessages] = []
+
+    def read(self, listed: Any, seed: str) -> ReadMessages:
+        """Return the messages of an attribute; a call without an id gets `<seed>-<number>`."""
+        items = [listed] if isinstance(listed, dict) else listed
+        if not isinstance(items, list):
+            return ReadMessages(unread=["messages"])
+        whole, made = ReadMessages(), list[ReadMessages]()
+        for place, item in enumerate(items):
+            read = self._read[place] if place < len(self._read) and item == self._items[place] else None
+            if read is None or read.seeded:
+                read = _read_message(item, f"{seed}-{place}")
+            made.append(read)
+            whole.messages += read.messages
+            whole.unread += read.unread
+        self._items, self._read = items, made
+        return whole
 
 
 def read_messages(listed: Any, seed: str) -> ReadMessages:
     """Return the messages of an attribute; a call without an id gets `<seed>-<number>`."""
+    return PromptReader().read(listed, seed)
+
+
+def _read_message(item: Any, seed: str) -> ReadMessages:
     read = ReadMessages()
-    if isinstance(listed, dict):
-        listed = [listed]
-    if not isinstance(listed, list):
-        read.unread.append("messages")
-        return read
-    for place, item in enumerate(listed):
-        _read_message(item, f"{seed}-{place}", read)
-    return read
-
-
-def _read_message(item: Any, seed: str, read: ReadMessages) -> None:
     message = as_mapping(item)
     if "parts" not in message:
         read.unread += unread_chat_message(item)
         parsed = parse_chat_message(message, seed)
         read.messages += [parsed] if parsed is not None else []
-        return
+        read.seeded = any(call.id.startswith(seed) for each in read.messages for call in each.tool_calls)
+        return read
     role, parts = message.get("role"), message["parts"]
     if role not in ROLES:
         read.unread.append("role")
     if not isinstance(parts, list):
         read.unread.append("parts")
-        return
+        return read
     read.unread += unread_parts(parts)
     blocks = [as_mapping(part) for part in parts]
     results = [_result(part) for part in blocks if part.get("type") == "tool_call_response"]
     read.messages += results
-    text = "\n".join(each for part in blocks if (each := _part_text(part)))
+    text = "\n".join([each for part in blocks if (each := _part_text(part))])
     if role in ("assistant", "model", "ai"):
         thought = [_content(part) for part in blocks if part.get("type") in THOUGHTS]
-        reasoning = "\n".join(each for each in thought if each) or None
-        read.messages.append(Message("assistant", text, _calls(blocks, seed), reasoning=reasoning))
+        reasoning = "\n".join([each for each in thought if each]) or None
+        calls = _calls(blocks, seed)
+        read.messages.append(Message("assistant", text, calls, reasoning=reasoning))
+        read.seeded = any(call.id.startswith(seed) for call in calls)
     elif text or not results:
         read.messages.append(
             Message("system" if role in ("system", "developer") else "user", text)
             if role != "tool"
             else make_chat_observation("tool", text, first_text(message.get("tool_call_id")) or "")
         )
+    return read
 
 
 def system_message(value: Any) -> ReadMessages:

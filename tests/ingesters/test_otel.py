@@ -27,6 +27,7 @@ from tracemill.ingesters.census import take_census
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.otel.format import FORMAT
 from tracemill.ingesters.otel.ingest_spans import iter_traces
+from tracemill.ingesters.otel.messages import PromptReader
 from tracemill.records.errors import SourceError
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
@@ -310,6 +311,21 @@ def test_an_export_is_told_by_an_attribute(tmp_path: Path, record: Any, dialect:
     path = tmp_path / "anything.json"
     path.write_text(json.dumps(record))
     assert detect(path) == dialect
+
+
+def test_a_message_that_prompts_share_is_read_once() -> None:
+    user, named = said("user", "Water the beds."), said("assistant", call_part("c1", "read_file", path="a"))
+    unnamed = said(
+        "assistant", {key: each for key, each in call_part("", "read_file").items() if key != "id"}
+    )
+    reader = PromptReader()
+    first = reader.read([user, named, unnamed], "s1").messages
+    second = reader.read(json.loads(json.dumps([user, named, unnamed])), "s2").messages
+    assert [one is other for one, other in zip(first, second, strict=True)] == [True, True, False]
+    assert [message.tool_calls[0].id for message in (first[2], second[2])] == ["s1-2-0", "s2-2-0"]
+    third = reader.read([named, user], "s3").messages
+    assert third == [second[1], second[0]]
+    assert reader.read("cut", "s4").unread == ["messages"]
 
 
 def test_broken_files(tmp_path: Path) -> None:
