@@ -123,9 +123,10 @@ def _walk(folder: Path, recall: Recall) -> Iterator[SourceFile]:
 def _agent_folders(folder: Path, hidden: set[str]) -> Iterator[Path]:
     """Yield the session folders of agents below a folder; those behind a link are skipped."""
     for name in AGENT_FOLDERS:
+        if name.partition("/")[0] not in hidden:
+            continue
         sessions = folder / name
-        first = name.partition("/")[0]
-        if first in hidden and sessions.is_dir() and sessions.resolve() == folder.resolve() / name:
+        if sessions.is_dir() and sessions.resolve() == folder.resolve() / name:
             yield sessions
 
 
