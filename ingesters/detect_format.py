@@ -36,7 +36,7 @@ _ZIP = b"PK\x03\x04"
 _BEFORE_VALUE = b"\xef\xbb\xbf \t\r\n"
 _LIST = re.compile(rb'(\{\s*"trajectory":\s*)?\[\s*\{')
 _NEXT_OBJECT = re.compile(r"[\s,]*(?=\{)")
-_OPENING_BYTES = (1 << 14, 1 << 18)
+_OPENING_BYTES = (1 << 12, 1 << 16, 1 << 18)
 """Limits within which the first objects of a list are searched, tried in order."""
 
 
@@ -64,14 +64,15 @@ def detect_file(path: Path) -> str | None:
             return _detect_parquet(path)
         if head.startswith(MAGIC):
             return _detect_database(path)
-        is_json = head.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[")
-        if not is_json and (dialect := _ask_formats(lambda form: form.detect_text(head))):
+        first = head.removeprefix(_BOM).lstrip()[:1]
+        if first not in (b"{", b"[") and (dialect := _ask_formats(lambda form: form.detect_text(head))):
             return dialect
         if b"\n" not in head and (dialect := _detect_by_head(head)):
             return dialect
-        with open_bytes(path) as stream:
-            if dialect := _detect_lines(stream):
-                return dialect
+        if first != b"[":  # what begins with a list has no lines of objects
+            with open_bytes(path) as stream:
+                if dialect := _detect_lines(stream):
+                    return dialect
         return _detect_value(path, head)
 
 
