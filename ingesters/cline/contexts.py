@@ -44,7 +44,7 @@ _MODEL = re.compile(r"<model>([^<\n]+)</model>")
 Records = Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class View:
     """The part of a history that a prompt shows: hidden range, replaced texts, and events before it."""
 
@@ -74,6 +74,7 @@ class TaskContexts:
     contexts: list[Context] = field(default_factory=list)
     cwd: str | None = None
     model: str | None = None
+    _names: list[str | None] = field(default_factory=list)
     _events: list[Event] = field(default_factory=list)
     _view: View | None = None
     _request: Request | None = None
@@ -87,9 +88,8 @@ class TaskContexts:
 
     def run(self) -> list[Context]:
         """Return the contexts of the task that hold a step."""
-        self._events = [
-            self._event(place) for place, record in enumerate(self.records) if _event_name(record) is not None
-        ]
+        self._names = list(map(_event_name, self.records))
+        self._events = [self._event(place) for place, name in enumerate(self._names) if name is not None]
         for place, record in enumerate(self.records):
             self.report.records[record_type(record.get("role") or record.get("type"))] += 1
             if record.get("role") == "assistant" and not record.get("isSummary"):
@@ -101,7 +101,7 @@ class TaskContexts:
 
     def _event(self, place: int) -> Event:
         record = self.records[place]
-        name, is_summary = _event_name(record), bool(record.get("isSummary"))
+        name, is_summary = self._names[place], bool(record.get("isSummary"))
         by_place = is_summary and record.get("role") == "user"  # it stands behind all that it replaces
         text = blocks_text(record.get("content"))
         time = self.files.events.get(name or "") or self.files.events.get(text)
@@ -178,7 +178,7 @@ class TaskContexts:
         record = self.records[place]
         if record.get("type") == "reasoning":
             return False
-        return _event_name(record) is None or (self._view is not None and place in self._view.events)
+        return self._names[place] is None or (self._view is not None and place in self._view.events)
 
     def _is_hidden(self, place: int) -> bool:
         view = self._view
@@ -209,7 +209,7 @@ class TaskContexts:
         if not self._exists(place) or self._is_hidden(place):
             return
         self._lost = self._lost or bool(unread)
-        if any(self._exists(between) for between in range(self._last + 1, place)):
+        if place > self._last + 1 and any(map(self._exists, range(self._last + 1, place))):
             self._growing.close_calls()
         self._last = place
         content = self._content(place)
@@ -241,9 +241,10 @@ class TaskContexts:
 
     def _show_user(self, blocks: list[Any], own: bool) -> None:
         rest: list[str] = []
-        is_block = any(as_mapping(block).get("type") == "tool_result" for block in blocks)
+        parts = list(map(as_mapping, blocks))
+        is_block = any(part.get("type") == "tool_result" for part in parts)
         failed: Message | None = None
-        for block in map(as_mapping, blocks):
+        for block in parts:
             if block.get("type") == "tool_result":
                 self._add_result(result_message(block), own)
                 continue
@@ -286,7 +287,8 @@ class TaskContexts:
             self.report.steps_synthetic += own
             self.report.flags[BROKEN_OFF] += own
         elif own:
-            self.report.flags[CUT_ANSWER] += CUT_BY_HARNESS in text[-200:]
+            if CUT_BY_HARNESS in text[-200:]:
+                self.report.flags[CUT_ANSWER] += 1
             self._growing.close_calls()
             self._note_step()
             facts = self._facts(record)
@@ -298,7 +300,8 @@ class TaskContexts:
         unasked = index == 0 and all(message.role != "user" for message in growing.messages)
         if self._lost_from is None and (self._lost or unasked):
             self._lost_from = index
-        self.report.flags[BEFORE_SUMMARY] += self._outdated
+        if self._outdated:
+            self.report.flags[BEFORE_SUMMARY] += 1
         if self._approximate_from is None and (self._inexact or growing.unanswered or growing.displaced):
             self._approximate_from = index
 

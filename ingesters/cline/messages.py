@@ -66,13 +66,14 @@ def unread_block(block: Any) -> str:
     kind = block.get("type")
     if not isinstance(kind, str) or kind not in BLOCKS:
         return kind if isinstance(kind, str) and kind else "untyped"
+    if kind in _MUST_BE_TEXT:
+        return "" if isinstance(block.get(BLOCKS[kind]), str) else f"{kind}.{BLOCKS[kind]}"
     if kind == "tool_result":
         inner = block.get("content")
         return f"{kind}.content" if unread_blocks(inner) or not first_text(block.get("tool_use_id")) else ""
     if kind in ("image", "document"):
         return "" if isinstance(as_mapping(block.get("source")).get("data"), str) else f"{kind}.source"
-    needed = BLOCKS[kind]
-    return f"{kind}.{needed}" if kind in _MUST_BE_TEXT and not isinstance(block.get(needed), str) else ""
+    return ""
 
 
 def blocks_text(content: Any) -> str:
@@ -98,17 +99,17 @@ def answer_message(record: Mapping[str, Any], content: Sequence[Any], place: int
     """Return an answer: the text and calls in its blocks, its thinking, which no later prompt shows."""
     blocks = [as_mapping(block) for block in content]
     used = [block for block in blocks if block.get("type") == "tool_use" and first_text(block.get("name"))]
-    calls = tuple(
+    calls = [
         ToolCall(
             first_text(block.get("id")) or f"{place}-{number}",
             block["name"],
             openai_argument_text(block.get("input")),
         )
         for number, block in enumerate(used)
-    )
+    ]
     thought = [*map(_thought, blocks), first_text(record.get("reasoning_content")) or ""]
     reasoning = "\n".join([text for text in thought if text])
-    return Message("assistant", blocks_text(blocks), calls, reasoning=reasoning or None)
+    return Message("assistant", blocks_text(blocks), tuple(calls), reasoning=reasoning or None)
 
 
 def _thought(block: Mapping[str, Any]) -> str:

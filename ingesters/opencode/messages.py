@@ -41,7 +41,7 @@ _END = 2000
 _SHELLS = ("bash", "shell")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OpencodeMessage:
     """One message of a session: its facts, its parts with their types, and an id of its own for each call.
 
@@ -74,7 +74,7 @@ class OpencodeMessage:
         return kind in self.kinds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Block:
     """One answer of a model: the parts of a message from one `step-start` to the next one.
 
