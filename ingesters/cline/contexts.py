@@ -9,7 +9,7 @@ changes, a context begins.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracemill.ingesters.cline.messages import (
     CUT_BY_HARNESS,
@@ -44,8 +44,7 @@ _MODEL = re.compile(r"<model>([^<\n]+)</model>")
 Records = Sequence[Mapping[str, Any]]
 
 
-@dataclass(slots=True)
-class View:
+class View(NamedTuple):
     """The part of a history that a prompt shows: hidden range, replaced texts, and events before it."""
 
     hidden: Range | None = None
@@ -115,7 +114,7 @@ class TaskContexts:
         self._request = request = self.files.request_of(place, time)
         asked = request.time if request else time
         shortened = sum(asked is None or each[0] <= asked for each in self.files.shortened)
-        active = (event.place for event in self._events if self._is_active(event, place, time))
+        active = [event.place for event in self._events if self._is_active(event, place, time)]
         view = View(self.files.range_at(place), shortened, frozenset(active))
         if view != self._view:
             self._begin(view, place)

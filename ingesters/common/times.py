@@ -1,7 +1,9 @@
 """Convert times of sources to ISO 8601."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 
 
 def milliseconds(value: Any) -> float | None:
@@ -14,18 +16,18 @@ def iso_time(value: Any) -> str | None:
     stamp = milliseconds(value)
     try:
         return f"{_utc_text(stamp / 1000, 'milliseconds')}Z" if stamp is not None else None
-    except (ValueError, OverflowError, OSError):
+    except (ValueError, OverflowError):
         return None
 
 
 def iso_utc(seconds: float) -> str:
     """Return a time in seconds since 1970 as ISO 8601 with its offset.
 
-    Raises ValueError, OverflowError or OSError for a time that no calendar has.
+    Raises ValueError or OverflowError for a time that no calendar has.
     """
     return f"{_utc_text(seconds)}+00:00"
 
 
 def _utc_text(seconds: float, timespec: str = "auto") -> str:
     """Return a time without its offset, which takes Python most of the time to write."""
-    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(timespec=timespec)
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat(timespec=timespec)
