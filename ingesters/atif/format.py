@@ -35,7 +35,7 @@ def _beside(path: Path) -> Iterator[str]:
 
 FORMAT = Format(
     name="atif",
-    version=2,
+    version=3,
     dialects=("atif",),
     detect=_detect,
     detect_head=_detect_head,

@@ -51,7 +51,7 @@ _RESULT_STARTS = (
     _REFUSED_EDIT,
 )
 _PROMPT_END = "bash-$"
-_ENVELOPE_STARTS = ('{"output":', '{"exit_code":')
+_ENVELOPE_STARTS = ('{"output":', '{"exit_code":', '{"success":', '{"error":')
 _TAIL = 800
 _EXITED_TAIL = 80
 _HEAD = 4000
@@ -128,8 +128,8 @@ def chat_text_error(text: str) -> tuple[bool | None, ErrorKind | None]:
     """
     if text.endswith(_PROMPT_END) and (shell := _prompt_lines(text)):
         text = text[: shell.start()]
-    if text.startswith(_ENVELOPE_STARTS) and (code := _code_of_envelope(text)) is not None:
-        return code != 0, ErrorKind.EXIT_CODE if code else None
+    if text.startswith(_ENVELOPE_STARTS) and (told := _told_by_envelope(text)) is not None:
+        return told
     kind = error_kind_of(text, None) or _harness_error(text)
     if kind is not None:
         return True, kind
@@ -149,14 +149,24 @@ def _prompt_lines(text: str) -> re.Match[str] | None:
     return _PROMPT_LINES.match(text, start if start >= 0 else max(0, text.rfind("\n(Current dir", -_TAIL)))
 
 
-def _code_of_envelope(text: str) -> int | None:
-    """Return the exit code of a command whose result is an object, as Hermes writes it: output and code."""
+def _told_by_envelope(text: str) -> tuple[bool, ErrorKind | None] | None:
+    """Return what a result that is an object says of its call, None where it says nothing.
+
+    Hermes writes output and exit code of a command, of other tools whether they succeeded.
+    """
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    code = value.get("exit_code") if isinstance(value, dict) and "output" in value else None
-    return code if type(code) is int else None
+    if not isinstance(value, dict):
+        return None
+    code, success = value.get("exit_code") if "output" in value else None, value.get("success")
+    if type(code) is int:
+        return code != 0, ErrorKind.EXIT_CODE if code else None
+    if success is False:
+        kind = error_kind_of(first_text(value.get("error")) or "", True)
+        return True, ErrorKind.TOOL_ERROR if kind == ErrorKind.UNKNOWN else kind
+    return (False, None) if success is True else None
 
 
 def _harness_error(text: str) -> ErrorKind | None:

@@ -27,7 +27,7 @@ def _records(path: Path, report: IngestReport) -> Iterator[Record]:
 
 FORMAT = Format(
     name="inspect_ai",
-    version=3,
+    version=4,
     dialects=("inspect_ai",),
     detect=_detect,
     detect_archive=_detect_archive,

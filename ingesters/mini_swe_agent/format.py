@@ -38,7 +38,7 @@ def _row_reader(dialect: str) -> RowReader:
 
 FORMAT = Format(
     name="mini_swe_agent",
-    version=5,
+    version=6,
     dialects=("mini_swe_agent",),
     detect=_detect,
     detect_list=_detect_list,

@@ -11,7 +11,7 @@ def _detect(record: Record) -> str | None:
 
 FORMAT = Format(
     name="sts",
-    version=5,
+    version=6,
     dialects=("sts",),
     detect=_detect,
     read=lazy_function("tracemill.ingesters.sts.ingest_session:iter_traces"),

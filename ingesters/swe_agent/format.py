@@ -42,7 +42,7 @@ def _row_reader(dialect: str) -> RowReader:
 
 FORMAT = Format(
     name="swe_agent",
-    version=5,
+    version=6,
     dialects=("swe_agent",),
     detect=_detect,
     detect_head=_detect_head,

@@ -89,7 +89,7 @@ def _is_small(leaf: str) -> bool:
 
 FORMAT = Format(
     name="swe_gym",
-    version=11,
+    version=12,
     dialects=("swe_gym",),
     detect=_detect,
     read=lazy_function("tracemill.ingesters.swe_gym.ingest_rows:iter_traces"),
