@@ -41,7 +41,7 @@ def _detect_head(head: bytes) -> str | None:
 
 FORMAT = Format(
     name="otel",
-    version=3,
+    version=4,
     dialects=("otel",),
     detect=_detect,
     detect_head=_detect_head,

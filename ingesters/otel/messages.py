@@ -10,6 +10,7 @@ from tracemill.ingesters.common.chat_messages import (
     unread_chat_message,
 )
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_argument_text
+from tracemill.ingesters.otel.spans import structured
 from tracemill.ingesters.reading.result_text import image_placeholder, image_url_placeholder
 from tracemill.records.identity import canonical_json
 from tracemill.records.message import Message, ToolCall
@@ -67,6 +68,9 @@ def _read_message(item: Any, seed: str) -> ReadMessages:
     read = ReadMessages()
     message = as_mapping(item)
     if "parts" not in message:
+        calls = message.get("tool_calls")
+        if isinstance(calls, str) and (listed := structured(calls)) is not None:
+            item = message = {**message, "tool_calls": listed}
         read.unread += unread_chat_message(item)
         parsed = parse_chat_message(message, seed)
         read.messages += [parsed] if parsed is not None else []

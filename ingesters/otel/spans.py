@@ -1,5 +1,8 @@
 """Read spans of an OTLP export: values of attributes, operations, the agent a span belongs to."""
 
+import ast
+import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +22,8 @@ OPERATIONS = frozenset(
 DETAILS = "gen_ai.client.inference.operation.details"
 """The event that may hold the messages instead of the span."""
 _FAILED = (2, "STATUS_CODE_ERROR", "ERROR")
+_PYTHON = re.compile(r"\s*[\[(]?\s*\{\s*'")
+"""The beginning of one dict or several as Python writes them."""
 _CONTENT = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions")
 
 
@@ -128,13 +133,28 @@ def read_value(value: Any) -> Any:
 
 
 def structured(value: Any) -> Any:
-    """Return a structured attribute, which may be written as JSON; None where it does not parse."""
+    """Return a structured attribute, which may be written as JSON or as Python; None where it does not parse.
+
+    The distribution of AWS writes `str(value)` where a value is not all JSON.
+    """
     if not isinstance(value, str):
         return value
     try:
         return orjson.loads(value)
     except orjson.JSONDecodeError:
+        if _PYTHON.match(value):
+            return _python_value(value)
         return repair_json(value.encode("utf-8", "surrogatepass"))[0]
+
+
+def _python_value(text: str) -> Any:
+    """Return a Python literal as a value of JSON, None where it is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a backslash in a text
+        try:
+            return orjson.loads(orjson.dumps(ast.literal_eval(text.strip()), option=orjson.OPT_NON_STR_KEYS))
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            return None
 
 
 def has_content(span: OtelSpan) -> bool:

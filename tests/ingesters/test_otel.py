@@ -313,6 +313,35 @@ def test_an_export_is_told_by_an_attribute(tmp_path: Path, record: Any, dialect:
     assert detect(path) == dialect
 
 
+def test_messages_and_calls_written_as_python_are_read(tmp_path: Path) -> None:
+    user, answer = (
+        said("user", "It's dry."),
+        said("assistant", call_part("c1", "find", pattern=r"\d", deep=True)),
+    )
+    called = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"pattern": "x"}'}}
+    shown_calls = {"role": "assistant", "content": None, "tool_calls": str([called])}
+    answered = {"role": "tool", "tool_call_id": "c1", "content": "None"}
+    told = json.dumps([user, shown_calls, answered])
+    export = Export()
+    for prompt, reply in ((str([user]), str([answer])), (told, str(said("assistant", "Done.")))):
+        messages = {"gen_ai__input__messages": prompt, "gen_ai__output__messages": reply}
+        export.span("chat", gen_ai__request__model="m", **messages)
+    broken = "[{'role': 'user', 'parts': [Part(text='x')]}]"
+    export.span("chat", gen_ai__input__messages=broken, gen_ai__output__messages=str([answer]))
+    cut = str([shown_calls | {"tool_calls": str([called])[:-5]}])
+    export.span("chat", gen_ai__input__messages=str([user]), gen_ai__output__messages=cut)
+    (trace,), report = read(tmp_path, export)
+    first, second = trace.states()
+    assert first.messages[0].content == "It's dry."
+    assert first.student_action.tool_calls[0].parsed() == {"pattern": r"\d", "deep": True}
+    assert second.messages[1].tool_calls[0].parsed() == {"pattern": "x"}
+    assert second.student_action.text == "Done."
+    assert report.skipped == {
+        "messages that do not parse, as those that were cut": 1,
+        "call of a model with content that is not understood": 1,
+    }
+
+
 def test_a_message_that_prompts_share_is_read_once() -> None:
     user, named = said("user", "Water the beds."), said("assistant", call_part("c1", "read_file", path="a"))
     unnamed = said(
