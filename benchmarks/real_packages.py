@@ -8,7 +8,6 @@ table in Markdown.
 """
 
 import argparse
-import ast
 import random
 import shutil
 import tempfile
@@ -21,6 +20,7 @@ from pathlib import Path
 from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
 from tracemill.environments.feature_deletion.fetch_sdist import fetch_sdist
 from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
+from tracemill.environments.feature_deletion.plant_faults import plant_faults
 from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Task
@@ -35,10 +35,6 @@ PACKAGES = (
     "markupsafe==3.0.2",
     "jsonpointer==3.0.0",
 )
-_COMPARED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE}
-_COMPARED |= {ast.LtE: ast.Gt, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
-_COMPUTED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Mod: ast.Mult}
-_COMPUTED |= {ast.FloorDiv: ast.Mult}
 
 
 @dataclass
@@ -134,89 +130,16 @@ def idle_candidate(task: Task, candidate: Path) -> bool:
 
 
 def faulty_candidate(task: Task, candidate: Path) -> bool:
-    """Put the original back with one operator, condition, constant or order of arguments changed.
+    """Put the original back with one fault, of other draws than the task was made with.
 
-    The fault lies in a statement that the package's tests run. Returns False where a task has nothing of the
-    kind.
+    Returns False where a task has no place for one.
     """
     shutil.copytree(task.original, candidate, dirs_exist_ok=True)
-    rng = random.Random(task.name)
-    trees = {
-        file: ast.parse((candidate / file).read_text(encoding="utf-8"))
-        for file in sorted({symbol.partition("::")[0] for symbol in task.deleted})
-    }
-    places: list[tuple[str, ast.AST]] = []
-    for symbol in task.deleted:
-        file, _, name = symbol.partition("::")
-        unrun = _unrun(trees[file], file, task.difficulty.untested)
-        places += [(file, node) for node in _changeable(trees[file], name.split(".")) if node not in unrun]
-    if not places:
-        return False
-    file, node = rng.choice(places)
-    _change(node)
-    (candidate / file).write_text(ast.unparse(ast.fix_missing_locations(trees[file])), encoding="utf-8")
-    return True
-
-
-def _unrun(tree: ast.AST, file: str, untested: Sequence[str]) -> set[ast.AST]:
-    """Return what lies in statements that no test runs."""
-    return {
-        each
-        for node in ast.walk(tree)
-        if isinstance(node, ast.stmt) and f"{file}:{node.lineno}" in untested
-        for each in ast.walk(node)
-    }
-
-
-def _changeable(tree: ast.AST, name: Sequence[str]) -> list[ast.AST]:
-    """Return what can be changed in the body of the function of this dotted name."""
-    if name:
-        return [
-            found
-            for node in ast.walk(tree)
-            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-            and node.name == name[0]
-            for found in _changeable(node, name[1:])
-        ]
-    body = ast.Module(getattr(tree, "body", []), [])
-    silent = {
-        each
-        for node in ast.walk(body)
-        if isinstance(node, ast.Raise)
-        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
-        for each in ast.walk(node)
-    }  # messages of errors and docstrings, which tests seldom look at
-    return [
-        node
-        for node in ast.walk(body)
-        if node not in silent
-        and (
-            (isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARED)
-            or (isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED)
-            or isinstance(node, ast.If | ast.While | ast.IfExp | ast.BoolOp)
-            or (isinstance(node, ast.Constant) and isinstance(node.value, int | str))
-            or (isinstance(node, ast.Call) and len(node.args) > 1)
-        )
-    ]
-
-
-def _change(node: ast.AST) -> None:
-    if isinstance(node, ast.Compare):
-        node.ops[0] = _COMPARED[type(node.ops[0])]()
-    elif isinstance(node, ast.BinOp):
-        node.op = _COMPUTED[type(node.op)]()
-    elif isinstance(node, ast.BoolOp):
-        node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-    elif isinstance(node, ast.If | ast.While | ast.IfExp):
-        node.test = ast.UnaryOp(ast.Not(), node.test)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        node.value = not node.value
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
-        node.value += 1
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-        node.value = node.value[:-1] if len(node.value) > 1 else node.value + "_"
-    elif isinstance(node, ast.Call):
-        node.args[:2] = reversed(node.args[:2])
+    rng, untested = random.Random(task.name), task.difficulty.untested
+    for file, text in plant_faults(candidate, task.deleted, untested, rng, 1):
+        (candidate / file).write_text(text, encoding="utf-8")
+        return True
+    return False
 
 
 def _size(folder: Path) -> int:

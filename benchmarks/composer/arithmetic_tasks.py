@@ -72,6 +72,7 @@ def make(folder: Path, sandbox: Sandbox) -> list[Task]:
         sandbox,
         most=len(ONE_LINE) + len(TWO_LINES),
         restorations=0,
+        faults=0,  # every function is to be a task
         least_lines=1,
     )
     return [*made]

@@ -1,16 +1,18 @@
-"""Make tasks of a repository, and let through what passes five gates.
+"""Make tasks of a repository, and let through what passes six gates.
 
 1. The tests pass on the original (twice).
 2. Tests fail once the feature is deleted.
 3. The rest stays functional: tests that passed still pass.
 4. Bodies that return nothing do not solve it.
-5. The original restores reward 1, and keeps doing so in fresh sandboxes.
+5. Nor does the original with a fault planted in it.
+6. The original restores reward 1, and keeps doing so in fresh sandboxes.
 """
 
+import random
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from tracemill.environments.feature_deletion.delete_features import (
     delete_feature,
     untested_statements,
 )
+from tracemill.environments.feature_deletion.plant_faults import plant_faults
 from tracemill.environments.feature_deletion.source_tree import SourceTree, read_source_tree
 from tracemill.environments.feature_deletion.task_texts import Level, task_text
 from tracemill.environments.sandbox.file_trees import remove_tree
@@ -29,11 +32,13 @@ from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_re
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.verdict.change_expectations import change_expectations
-from tracemill.environments.verdict.judge import Exam, digest_of, judge, passing
+from tracemill.environments.verdict.judge import Exam, digest_of, judge, passes, passing
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 from tracemill.records.errors import EnvironmentTaskError
 
 RESTORATIONS = 10
+FAULTS = 8
+"""Faults planted in a feature, of which its tests have to notice every one."""
 _LEAST_KEPT = 1
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
@@ -58,6 +63,7 @@ def make_tasks(
     most: int = 20,
     packages: Sequence[str] = (),
     restorations: int = RESTORATIONS,
+    faults: int = FAULTS,
     seed: int = 0,
     least_lines: int = LEAST_LINES,
     report: TaskReport | None = None,
@@ -65,8 +71,8 @@ def make_tasks(
     """Write tasks of a repository below `folder` and give each as it is made.
 
     `packages` are distributions, installed here, that the repository or its tests import; functions of fewer
-    than `least_lines` lines are no feature. Raises EnvironmentTaskError where the tests do not pass on the
-    repository as it is.
+    than `least_lines` lines are no feature; `faults` are planted in each feature, one at a time. Raises
+    EnvironmentTaskError where the tests do not pass on the repository as it is.
     """
     report = report if report is not None else TaskReport()
     with tempfile.TemporaryDirectory(prefix="tracemill-tasks-") as scratch:
@@ -78,7 +84,7 @@ def make_tasks(
             if report.made >= most:
                 break
             report.tried += 1
-            made = bench.try_feature(feature, number, restorations, report)
+            made = bench.try_feature(feature, number, restorations, report, faults)
             if made is None:
                 remove_tree(work / f"deleted-{number}")
             else:
@@ -93,7 +99,7 @@ class Bench:
         self, repository: Path, work: Path, sandbox: Sandbox, packages: Sequence[str], seed: int
     ) -> None:
         """Run the tests of a repository twice; EnvironmentTaskError where none passes."""
-        self._work, self.packages = work, (*TEST_PACKAGES, *packages)
+        self._work, self._seed, self.packages = work, seed, (*TEST_PACKAGES, *packages)
         self.tree: SourceTree = read_source_tree(repository, work / "original")
         self.bed = TestBed(sandbox, shared_packages(self.packages), self.tree.roots)
         self._wrong = work / "wrong_tests"
@@ -126,11 +132,12 @@ class Bench:
         return self.bed.run(code, tests, self.tree.test_files, traced=traced, hash_seed=hash_seed)
 
     def try_feature(
-        self, feature: Feature, number: int, restorations: int, report: TaskReport
+        self, feature: Feature, number: int, restorations: int, report: TaskReport, faults: int
     ) -> tuple[Path, Exam] | None:
         """Delete a feature and pass it through the gates; None, counted, where one refuses."""
         broken = make_readable(delete_feature(self.tree, feature, self._work / f"deleted-{number}"))
-        exam = self.gates(broken, restorations, report, idle=lambda: self._idle(feature, number))
+        wrong = self._wrong_answers(feature, number, faults)
+        exam = self.gates(broken, restorations, report, wrong_answers=wrong)
         return None if exam is None else (broken, exam)
 
     def gates(
@@ -139,13 +146,14 @@ class Bench:
         restorations: int,
         report: TaskReport,
         *,
-        idle: Callable[[], Path] | None = None,
+        wrong_answers: Iterable[tuple[str, Path]] = (),
         may_count: Callable[[str], bool] = lambda test: True,
         may_guard: Callable[[str], bool] = lambda test: True,
     ) -> Exam | None:
         """Return the exam of code without a feature; None, counted, where a gate refuses.
 
-        `idle` gives the code with bodies that return nothing; `may_count` and `may_guard` choose tests.
+        `wrong_answers` are named copies of the code that no task may reward; `may_count` and `may_guard`
+        choose tests.
         """
         run = self._run(broken, self.tree.tests)
         failing = [test for test in self.baseline if not run.passed(test) and may_count(test)]
@@ -157,11 +165,10 @@ class Bench:
             return _refuse(report, "no failing test has a canary")
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
-        if idle is not None:
-            done = self._run(idle(), self.tree.tests)
-            if all(done.passed(test) for test in (*counted, *kept)):
-                return _refuse(report, "a body that returns nothing solves it")
         exam = self._exam(counted, kept)
+        for name, answer in wrong_answers:
+            if passes(self.bed, exam, answer):
+                return _refuse(report, f"{name} solves it")
         without = judge(self.bed, exam, broken)
         if without.reward != 0.0 or without.forged:
             return _refuse(report, "reward without the feature")
@@ -170,9 +177,19 @@ class Bench:
                 return _refuse(report, "the original does not always restore it")
         return exam
 
-    def _idle(self, feature: Feature, number: int) -> Path:
-        """Return a copy of the code in which the feature's functions return nothing."""
-        return make_readable(delete_feature(self.tree, feature, self._work / f"idle-{number}", "return None"))
+    def _wrong_answers(self, feature: Feature, number: int, faults: int) -> Iterator[tuple[str, Path]]:
+        """Give copies of the code: bodies that return nothing, then one fault each in the original."""
+        idle = delete_feature(self.tree, feature, self._work / f"idle-{number}", "return None")
+        yield "a body that returns nothing", make_readable(idle)
+        untested = untested_statements(self.tree.code, feature, self._lines)
+        symbols = [function.symbol for function in feature.functions]
+        rng = random.Random(f"{self._seed} {' '.join(symbols)}")
+        for file, text in plant_faults(self.tree.code, symbols, untested, rng, faults):
+            with tempfile.TemporaryDirectory(prefix="fault-", dir=self._work) as folder:
+                faulty = Path(folder)
+                shutil.copytree(self.tree.code, faulty, dirs_exist_ok=True)
+                (faulty / file).write_text(text, encoding="utf-8")
+                yield "a planted fault", make_readable(faulty)
 
     def _exam(self, counted: Sequence[str], kept: Sequence[str]) -> Exam:
         """Return an exam of the files that hold the counted tests, and of others while they are quick."""

@@ -10,7 +10,7 @@ import orchard
 import pytest
 
 from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
-from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
+from tracemill.environments.feature_deletion.make_tasks import FAULTS, TaskReport, make_tasks
 from tracemill.environments.sandbox.plain_process import PlainProcess
 from tracemill.environments.sandbox.python_runtime import PYTHON, copy_packages
 from tracemill.environments.sandbox.sandbox import Limits, Mount
@@ -33,8 +33,10 @@ def test_a_task_of_each_kind_gives_0_without_its_feature_and_1_with_it(orchard_t
 @pytest.mark.slow
 @pytest.mark.long  # the one above is the same with four tasks
 def test_twenty_tasks_are_restored_in_ten_fresh_runs(tmp_path: Path) -> None:
-    made, report = orchard.tasks_of_orchard(tmp_path / "tasks", 20)
+    made, report = orchard.tasks_of_orchard(tmp_path / "tasks", 20, faults=FAULTS)
     assert (len(made), report.made) == (20, 20)
+    assert report.refused == {"a planted fault solves it": report.tried - 20}
+    assert report.tried > 20
     rewards = [verify_task(task, orchard.sandbox(), repeat=10) for task in made]
     assert [each.deleted for each in rewards] == [0.0] * 20
     assert sum(each.restored for each in rewards) / 20 >= 0.988
@@ -231,6 +233,33 @@ def test_a_body_that_returns_nothing_solves_no_task(tmp_path: Path) -> None:
     assert dict(report.refused) == {"a body that returns nothing solves it": 1}
 
 
+def test_a_feature_whose_tests_miss_a_planted_fault_is_no_task(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "it.py").write_text(
+        "def fee(amount):\n    base = 2\n    if amount > 100:\n        base = 5\n    return base\n"
+        "\n\ndef two():\n    return 2\n"
+    )
+    loose = "import it\n\n\ndef test_fee():\n    assert it.fee(50) == 2\n    assert it.fee(500) == 5\n"
+    loose += "\n\ndef test_two():\n    assert it.two() == 2\n"
+    close = loose + "\n\ndef test_edge():\n    assert (it.fee(100), it.fee(101)) == (2, 5)\n"
+    counts = []
+    for tests, faults in ((loose, 0), (loose, 8), (close, 8)):
+        (source / "test_it.py").write_text(tests)
+        report, folder = TaskReport(), tmp_path / f"tasks-{len(counts)}"
+        made = make_tasks(
+            source,
+            Origin("it"),
+            folder,
+            orchard.sandbox(),
+            restorations=0,
+            faults=faults,
+            report=report,
+        )
+        counts.append((len([*made]), dict(report.refused)))
+    assert counts == [(1, {}), (0, {"a planted fault solves it": 1}), (1, {})]
+
+
 def test_a_file_of_tests_at_the_root_is_no_code(tmp_path: Path) -> None:
     source = tmp_path / "source"
     (source / "it").mkdir(parents=True)
@@ -273,7 +302,7 @@ def test_a_task_names_the_statements_that_no_test_runs(tmp_path: Path) -> None:
         "import it\n\n\ndef test_half():\n    assert it.half('8') == 4\n\n\n"
         "def test_two():\n    assert it.two() == 2\n"
     )
-    [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), restorations=0)
+    [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), restorations=0, faults=0)
     assert task.deleted == ("it.py::half",)
     assert task.difficulty.untested == ["it.py:10", "it.py:8", "it.py:9"]
     assert Task.read(task.folder).difficulty == task.difficulty

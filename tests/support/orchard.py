@@ -23,8 +23,8 @@ def sandbox() -> BubblewrapSandbox:
         pytest.skip(ABSENT)
 
 
-def tasks_of_orchard(folder: Path, most: int, restorations: int = 0) -> tuple[list[Task], TaskReport]:
-    """Make tasks of the library in a folder."""
+def tasks_of_orchard(folder: Path, most: int, faults: int = 0) -> tuple[list[Task], TaskReport]:
+    """Make tasks of the library in a folder, with no fresh restorations."""
     report = TaskReport()
     made = make_tasks(
         ORCHARD,
@@ -32,7 +32,8 @@ def tasks_of_orchard(folder: Path, most: int, restorations: int = 0) -> tuple[li
         folder,
         sandbox(),
         most=most,
-        restorations=restorations,
+        restorations=0,
+        faults=faults,
         report=report,
     )
     return [*made], report

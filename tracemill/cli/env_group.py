@@ -25,6 +25,9 @@ def make(
     most: Annotated[int, typer.Option(min=1, help="Maximum number of tasks.")] = 10,
     package: Annotated[list[str] | None, typer.Option(help="Installed package that its tests need.")] = None,
     restorations: Annotated[int, typer.Option(min=0, help="Fresh runs that the original must pass.")] = 10,
+    faults: Annotated[
+        int, typer.Option(min=0, help="Faults planted in a feature, all of which its tests must notice.")
+    ] = 8,
     licence: Annotated[str, typer.Option(help="Licence of a folder's code.")] = "unknown",
     seed: Annotated[int, typer.Option(help="Seed of the choice of features.")] = 0,
     rows: Annotated[
@@ -81,6 +84,7 @@ def make(
                 most=most,
                 packages=package or (),
                 restorations=restorations,
+                faults=faults,
                 seed=seed,
                 report=report,
             )

@@ -1,0 +1,99 @@
+"""Plant faults in a feature, to see whether the tests of a task would notice them.
+
+A fault is one changed operator, condition, constant or order of arguments in a statement that tests run. It
+is the wrong answer that is hardest to tell from the right one: the rest of the code is the original.
+"""
+
+import ast
+import random
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from tracemill.environments.parse_python import parse_python
+
+_COMPARED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE}
+_COMPARED |= {ast.LtE: ast.Gt, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
+_COMPUTED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Mod: ast.Mult}
+_COMPUTED |= {ast.FloorDiv: ast.Mult}
+
+
+def plant_faults(
+    code: Path, symbols: Sequence[str], untested: Collection[str], rng: random.Random, most: int
+) -> Iterator[tuple[str, str]]:
+    """Give at most `most` faults, each as a file below `code` and its text with that fault alone.
+
+    `symbols` are functions as `file::name`, in whose bodies the faults lie; `untested` are statements, as
+    `file:line`, that are left as they are. Every place is changed at most once.
+    """
+    places: list[tuple[str, int]] = []
+    for file in sorted({symbol.partition("::")[0] for symbol in symbols}):
+        found = _changeable(_parse(code / file), file, symbols, untested)
+        places += [(file, number) for number in range(len(found))]
+    for file, number in rng.sample(places, min(most, len(places))):
+        tree = _parse(code / file)
+        _change(_changeable(tree, file, symbols, untested)[number])
+        yield file, ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _parse(path: Path) -> ast.Module:
+    return parse_python(path.read_text(encoding="utf-8"))
+
+
+def _changeable(
+    tree: ast.Module, file: str, symbols: Sequence[str], untested: Collection[str]
+) -> list[ast.AST]:
+    """Return what can be changed in the functions of a file, in the order of the tree."""
+    names = [symbol.partition("::")[2].split(".") for symbol in symbols if symbol.partition("::")[0] == file]
+    bodies = [body for name in names for body in _bodies(tree, name)]
+    left = {each for body in bodies for node in _silent(body, file, untested) for each in ast.walk(node)}
+    found = (node for body in bodies for statement in body for node in ast.walk(statement))
+    return [node for node in dict.fromkeys(found) if node not in left and _can_change(node)]
+
+
+def _bodies(tree: ast.AST, name: Sequence[str]) -> Iterator[list[ast.stmt]]:
+    """Give the bodies of the functions of a dotted name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name[0]:
+            if len(name) > 1:
+                yield from _bodies(ast.Module(node.body, []), name[1:])
+            elif not isinstance(node, ast.ClassDef):
+                yield node.body
+
+
+def _silent(body: Sequence[ast.stmt], file: str, untested: Collection[str]) -> Iterator[ast.AST]:
+    """Give statements that tests do not run or seldom look at: messages of errors, docstrings."""
+    for statement in body:
+        for node in ast.walk(statement):
+            constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            unrun = isinstance(node, ast.stmt) and f"{file}:{node.lineno}" in untested
+            if constant or unrun or isinstance(node, ast.Raise):
+                yield node
+
+
+def _can_change(node: ast.AST) -> bool:
+    return (
+        (isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARED)
+        or (isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED)
+        or isinstance(node, ast.If | ast.While | ast.IfExp | ast.BoolOp)
+        or (isinstance(node, ast.Constant) and isinstance(node.value, int | str))
+        or (isinstance(node, ast.Call) and len(node.args) > 1)
+    )
+
+
+def _change(node: ast.AST) -> None:
+    if isinstance(node, ast.Compare):
+        node.ops[0] = _COMPARED[type(node.ops[0])]()
+    elif isinstance(node, ast.BinOp):
+        node.op = _COMPUTED[type(node.op)]()
+    elif isinstance(node, ast.BoolOp):
+        node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+    elif isinstance(node, ast.If | ast.While | ast.IfExp):
+        node.test = ast.UnaryOp(ast.Not(), node.test)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        node.value = not node.value
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
+        node.value += 1
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        node.value = node.value[:-1] if len(node.value) > 1 else node.value + "_"
+    elif isinstance(node, ast.Call):
+        node.args[:2] = reversed(node.args[:2])

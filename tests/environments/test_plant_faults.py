@@ -1,0 +1,55 @@
+"""Faults planted in a feature: where they lie, and what they change."""
+
+import ast
+import random
+from pathlib import Path
+
+from tracemill.environments.feature_deletion.plant_faults import plant_faults
+
+SOURCE = '''
+class Bill:
+    def total(self, fee=3):
+        """Add 1 and 2."""
+        if self.free:
+            raise ValueError("none at 5")
+        return round(self.net + fee, 2)
+
+    def other(self):
+        return 7
+
+
+def outer():
+    def total():
+        return 9
+    return total
+'''
+
+
+def changed_lines(code: Path, symbols: list[str], untested: list[str], most: int) -> list[str]:
+    """Give each fault as the lines that it changes."""
+    before = ast.unparse(ast.parse((code / "bill.py").read_text())).splitlines()
+    found = []
+    for file, text in plant_faults(code, symbols, untested, random.Random(0), most):
+        assert file == "bill.py"
+        after = text.splitlines()
+        assert len(after) == len(before)
+        found += [new.strip() for old, new in zip(before, after, strict=True) if old != new]
+    return sorted(found)
+
+
+def test_a_fault_lies_in_the_body_of_a_deleted_function_and_is_alone(tmp_path: Path) -> None:
+    (tmp_path / "bill.py").write_text(SOURCE)
+    assert changed_lines(tmp_path, ["bill.py::Bill.total"], [], 20) == [
+        "if not self.free:",
+        "return round(2, self.net + fee)",
+        "return round(self.net + fee, 3)",
+        "return round(self.net - fee, 2)",
+    ]
+    assert changed_lines(tmp_path, ["bill.py::Bill.total"], ["bill.py:7"], 20) == ["if not self.free:"]
+    assert changed_lines(tmp_path, ["bill.py::Bill.other"], [], 20) == ["return 8"]
+    assert len(changed_lines(tmp_path, ["bill.py::Bill.total", "bill.py::Bill.other"], [], 3)) == 3
+
+
+def test_a_function_without_a_place_has_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "bill.py").write_text('def one(x):\n    """One."""\n    return x\n')
+    assert changed_lines(tmp_path, ["bill.py::one"], [], 8) == []
