@@ -76,6 +76,11 @@ def line_from_arguments(given: Mapping[str, Any], rule: ToolRule) -> str | None:
     return f"cd {shlex.quote(str(folder).strip())} && {line}" if has_folder else line.strip()
 
 
+def leaves_sandbox(given: Mapping[str, Any], rule: ToolRule) -> bool:
+    """Return whether a shell call asks to run outside of the agent's sandbox."""
+    return any(given.get(name) in (True, "require_escalated") for name in rule.outside)
+
+
 def _value(name: str, value: Any, rule: ToolRule | None, cwd: str | None) -> Any:
     if not isinstance(value, str):
         return value

@@ -4,7 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tracemill.agreement.calls.arguments import fold_text, line_from_arguments, patch_from_arguments
+from tracemill.agreement.calls.arguments import (
+    fold_text,
+    leaves_sandbox,
+    line_from_arguments,
+    patch_from_arguments,
+)
 from tracemill.agreement.calls.canonical import end_key
 from tracemill.agreement.calls.effect import ActionEffect, create_intent, list_effect
 from tracemill.agreement.files.edits import TEXTS, parse_edit_changes
@@ -56,11 +61,12 @@ def action_call_effects(
     if rule is None:
         key = ("call", name, canonical_json(arguments))
         return (ActionEffect(Operation.OTHER, key, ("call", name), True, decisive=False),)
-    if (
-        rule.reading == "shell"
-        and (line := line_from_arguments(read_arguments(call.arguments) or {}, rule)) is not None
-    ):
-        return build_command_effects(line, world.cwd)
+    if rule.reading == "shell":
+        given = read_arguments(call.arguments) or {}
+        line = line_from_arguments(given, rule)
+        if line is not None:
+            effects = build_command_effects(line, world.cwd)
+            return _outside(effects) if leaves_sandbox(given, rule) else effects
     if rule.reading == "sql":
         return (_sql(arguments, rule),)
     if rule.reading == "patch":
@@ -96,6 +102,11 @@ def _raw(call: ToolCall, rule: ToolRule | None) -> tuple[ActionEffect, ...]:
     return (
         ActionEffect(operation, effect, ("unparsed", clean_schema_name(call.name)), mutating, decisive=False),
     )
+
+
+def _outside(effects: Sequence[ActionEffect]) -> tuple[ActionEffect, ...]:
+    """Return effects of a command line outside of the sandbox: what fails within may work there."""
+    return tuple(replace(each, effect=("outside", *each.effect)) for each in effects)
 
 
 def _sql(arguments: Mapping[str, Any], rule: ToolRule) -> ActionEffect:

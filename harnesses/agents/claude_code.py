@@ -37,7 +37,13 @@ def _rules() -> dict[str, ToolRule]:
     process = ToolRule(op.RUN, ("bash_id", "shell_id", "task_id"), ignored=("timeout",))
     plan = ToolRule(op.PLAN, ("subject", "taskId"), ignored=("activeForm",))
     return {
-        "Bash": ToolRule(op.RUN, ("command",), "shell", ignored=("description", "timeout")),
+        "Bash": ToolRule(
+            op.RUN,
+            ("command",),
+            "shell",
+            ignored=("description", "timeout"),
+            outside=("dangerouslyDisableSandbox",),
+        ),
         "Read": ToolRule(op.READ, file_path, paths=file_path),
         "NotebookRead": ToolRule(op.READ, ("notebook_path",), paths=("notebook_path",)),
         "Edit": ToolRule(op.EDIT, file_path, paths=file_path),

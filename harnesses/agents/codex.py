@@ -25,9 +25,9 @@ def _rules() -> dict[str, ToolRule]:
         "max_output_tokens",
         "yield_time_ms",
         "justification",
-        "with_escalated_permissions",
     )
-    shell = ToolRule(op.RUN, ("cmd", "command"), "shell", ignored=idle, folder="workdir")
+    outside = ("sandbox_permissions", "with_escalated_permissions")
+    shell = ToolRule(op.RUN, ("cmd", "command"), "shell", ignored=idle, folder="workdir", outside=outside)
     process = ToolRule(op.RUN, ("session_id",), ignored=idle)
     agent = ToolRule(op.OTHER, ("target", "agent_type"))
     return {

@@ -58,8 +58,8 @@ def _own_call(command: str) -> tuple[str, dict[str, Any]] | None:
     if signature is None or ("\n" in command and name not in ("edit", "insert")):
         return None
     words = _words(command)
-    if name == "submit" and (words is None or len(words) > 2):
-        return name, {"value": command.removeprefix(name).strip()}
+    if name == "submit" and (words is None or len(words) > 2):  # without quotes, a word is an argument
+        return name, {"value": words[1:] if words else command.removeprefix(name).strip()}
     if words is None or len(words) - 1 > len(signature):
         return None
     return name, {key.rstrip("#"): _value(key, word) for key, word in zip(signature, words[1:], strict=False)}

@@ -46,6 +46,7 @@ class ToolRule:
     - `ignored`: arguments that change only what a person is shown, or how long is waited.
     - `default_target`: the target where no argument names one, such as the open file.
     - `folder`: the argument that names the folder a command line runs in.
+    - `outside`: arguments that ask for a command line to run outside of the agent's sandbox.
     """
 
     operation: Operation
@@ -55,6 +56,7 @@ class ToolRule:
     ignored: tuple[str, ...] = ()
     default_target: str | None = None
     folder: str = ""
+    outside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """What a line does in any case, what only if something before it works, where, and who sees its messages."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -111,6 +112,34 @@ def test_variables_set_for_a_test_run_are_another_effect_of_one_intent(
     assert (first.effect == second.effect) is same
 
 
+@pytest.mark.parametrize(
+    ("tool", "asks", "within"),
+    [
+        (
+            "exec_command",
+            {"sandbox_permissions": "require_escalated"},
+            {"sandbox_permissions": "use_default"},
+        ),
+        ("shell", {"with_escalated_permissions": True}, {"with_escalated_permissions": False}),
+        ("Bash", {"dangerouslyDisableSandbox": True}, {"dangerouslyDisableSandbox": False}),
+    ],
+)
+def test_a_command_outside_of_the_sandbox_is_another_effect_of_one_intent(
+    tool: str, asks: dict[str, Any], within: dict[str, Any]
+) -> None:
+    harness = "claude_code" if tool == "Bash" else "codex"
+    plain, inside, outside = (
+        ladder_keys(
+            Action("", (ToolCall("", tool, json.dumps({"command": "go test ./...", **more})),)),
+            EnvironmentState(harness, "/repo"),
+        )
+        for more in ({}, within, asks)
+    )
+    assert plain.effect == inside.effect != outside.effect
+    assert plain.intent == outside.intent
+    assert plain.action_class == outside.action_class == "run_test"
+
+
 @pytest.mark.parametrize("answer", ["flag{two words}", "flag{a", "it's", "'one word'"])
 def test_all_that_is_handed_in_with_submit_is_the_answer(answer: str) -> None:
     world = EnvironmentState("swe_agent", "/repo")
@@ -119,7 +148,9 @@ def test_all_that_is_handed_in_with_submit_is_the_answer(answer: str) -> None:
         for each in (answer, "flag{Two words}", "")
     )
     assert given.action_class == other.action_class == none.action_class == "finish"
+    quoted = ladder_keys(Action("", (parse_swe_agent_command(f'submit "{answer}"'),)), world)
     assert len({given.effect, other.effect, none.effect}) == 3
+    assert (quoted.effect == given.effect) is (" " not in answer)
     assert given.intent == other.intent == none.intent
 
 
