@@ -7,7 +7,7 @@ patches by instance), which are read with the runs they lie beside.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -67,7 +67,7 @@ def detect_file(path: Path) -> str | None:
         first = head.removeprefix(_BOM).lstrip()[:1]
         if first not in (b"{", b"[") and (dialect := _ask_formats(lambda form: form.detect_text(head))):
             return dialect
-        if b"\n" not in head and (dialect := _detect_by_head(head)):
+        if b"\n" not in head and (dialect := _detect_by_head(head, FORMATS.own())):
             return dialect
         if first != b"[":  # what begins with a list has no lines of objects
             with open_bytes(path) as stream:
@@ -111,7 +111,7 @@ def _first_objects(stream: Stream) -> Iterator[dict[str, Any]]:
 
 def _detect_value(path: Path, head: bytes) -> str | None:
     """Return the dialect of a file that is one JSON value; its first bytes may be enough."""
-    if dialect := _detect_by_head(head):
+    if dialect := _detect_by_head(head, FORMATS):
         return dialect
     head = head.lstrip(_BEFORE_VALUE)
     if head[:1] not in (b"[", b"{"):
@@ -127,10 +127,10 @@ def _detect_value(path: Path, head: bytes) -> str | None:
     return detect_list_format(value) if isinstance(value, list) else None
 
 
-def _detect_by_head(head: bytes) -> str | None:
+def _detect_by_head(head: bytes, formats: Iterable[Format]) -> str | None:
     """Return the dialect of a JSON value by its first bytes, None where they are not enough."""
     head = head.lstrip(_BEFORE_VALUE)
-    return _ask_formats(lambda form: form.detect_head(head)) if head[:1] == b"{" else None
+    return _ask_formats(lambda form: form.detect_head(head), formats) if head[:1] == b"{" else None
 
 
 def _detect_first_objects(path: Path, in_trajectory: bool) -> str | None:
@@ -140,7 +140,8 @@ def _detect_first_objects(path: Path, in_trajectory: bool) -> str | None:
         return None
     if in_trajectory:
         return _ask_formats(lambda form: form.detect_item(items[0]))
-    return detect_record_format(items[0]) or _ask_formats(lambda form: form.detect_opening(items))
+    dialect = _ask_formats(lambda form: form.detect(items[0]), FORMATS.own())
+    return dialect or _ask_formats(lambda form: form.detect_opening(items), FORMATS.own())
 
 
 def _whole_objects(path: Path) -> list[Record]:
@@ -223,9 +224,9 @@ def detect_table_format(schema: Any) -> str | None:
     return dialect or (EVALUATION if _is_evaluation(record) else None)
 
 
-def _ask_formats(detect: Callable[[Format], str | None]) -> str | None:
+def _ask_formats(detect: Callable[[Format], str | None], formats: Iterable[Format] = FORMATS) -> str | None:
     """Return the first dialect that a format detects; packages are searched after tracemill's formats."""
-    return next((dialect for form in FORMATS if (dialect := detect(form))), None)
+    return next((dialect for form in formats if (dialect := detect(form))), None)
 
 
 def _is_evaluation(record: Record) -> bool:

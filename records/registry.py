@@ -72,10 +72,14 @@ class Registry(Generic[T]):
             self._loaded[name] = value
         return self._loaded[name]
 
-    def __iter__(self) -> Iterator[T]:
-        """Yield every value, those of tracemill first; packages are searched only after them."""
+    def own(self) -> Iterator[T]:
+        """Yield tracemill's values."""
         for name in self._own:
             yield self.get(name)
+
+    def __iter__(self) -> Iterator[T]:
+        """Yield every value, those of tracemill first; packages are searched only after them."""
+        yield from self.own()
         for name in self._of_packages():
             if name in self._broken:
                 continue
