@@ -97,26 +97,24 @@ def block_text(block: Any) -> str:
 
 def answer_message(record: Mapping[str, Any], content: Sequence[Any], place: int) -> Message:
     """Return an answer: the text and calls in its blocks, its thinking, which no later prompt shows."""
-    blocks = [as_mapping(block) for block in content]
-    used = [block for block in blocks if block.get("type") == "tool_use" and first_text(block.get("name"))]
-    calls = [
-        ToolCall(
-            first_text(block.get("id")) or f"{place}-{number}",
-            block["name"],
-            openai_argument_text(block.get("input")),
-        )
-        for number, block in enumerate(used)
-    ]
-    thought = [*map(_thought, blocks), first_text(record.get("reasoning_content")) or ""]
+    texts: list[str | None] = []
+    thought: list[str | None] = []
+    calls: list[ToolCall] = []
+    for block in content:
+        part = as_mapping(block)
+        kind = part.get("type")
+        if kind == "tool_use":
+            if name := first_text(part.get("name")):
+                call_id = first_text(part.get("id")) or f"{place}-{len(calls)}"
+                calls.append(ToolCall(call_id, name, openai_argument_text(part.get("input"))))
+        elif kind in ("thinking", "reasoning"):
+            thought.append(first_text(part.get("thinking" if kind == "thinking" else "text")))
+        else:
+            texts.append(block_text(part))
+    thought.append(first_text(record.get("reasoning_content")))
     reasoning = "\n".join([text for text in thought if text])
-    return Message("assistant", blocks_text(blocks), tuple(calls), reasoning=reasoning or None)
-
-
-def _thought(block: Mapping[str, Any]) -> str:
-    kind = block.get("type")
-    if kind == "thinking":
-        return first_text(block.get("thinking")) or ""
-    return first_text(block.get("text")) or "" if kind == "reasoning" else ""
+    text = "\n".join([text for text in texts if text])
+    return Message("assistant", text, tuple(calls), reasoning=reasoning or None)
 
 
 def result_message(block: Mapping[str, Any]) -> Message:

@@ -91,7 +91,9 @@ def unread_chat_message(item: Any) -> list[str]:
     role = _ROLES.get(recorded_role, recorded_role) if isinstance(recorded_role, str) else None
     if role not in ("system", "user", "assistant", "tool"):
         return [f"role.{recorded_role}" if isinstance(recorded_role, str) else "role"]
-    unread = [name for key in ("content", "text", "system_prompt") for name in unread_content(item.get(key))]
+    unread = unread_content(item.get("content"))
+    if "text" in item or "system_prompt" in item:
+        unread += [*unread_content(item.get("text")), *unread_content(item.get("system_prompt"))]
     if role == "assistant":
         return unread + unread_calls(item)
     return [*unread, "tool_calls"] if item.get("tool_calls") else unread

@@ -7,7 +7,11 @@ from typing import Any
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.operations import find_action_operation
 from tracemill.harnesses.text_calls import calls_in_text
-from tracemill.ingesters.common.chat_messages import chat_text_error, parse_chat_message, unread_chat_message
+from tracemill.ingesters.common.chat_messages import (
+    make_chat_observation,
+    parse_chat_message,
+    unread_chat_message,
+)
 from tracemill.ingesters.common.openai_messages import (
     openai_content_text,
     parse_openai_call,
@@ -29,9 +33,8 @@ def parse_mini_message(item: Any, fallback: str) -> Message | None:
         return _of_response(item, fallback)
     if item.get("type") == "function_call_output":
         call_id = item.get("call_id")
-        return Message(
-            "tool", openai_content_text(item.get("output")), (), call_id if isinstance(call_id, str) else ""
-        )
+        text = openai_content_text(item.get("output"))
+        return make_chat_observation("tool", text, call_id if isinstance(call_id, str) else "")
     return parse_chat_message(item, fallback)
 
 
@@ -78,7 +81,7 @@ def _of_response(item: Mapping[str, Any], fallback: str) -> Message:
 
 
 def mini_result_message(message: Message, extra: Mapping[str, Any], before: Message | None) -> Message:
-    """Return a message that is not an answer with its failure, by exit code where recorded, else by its text.
+    """Return a message that is not an answer with its failure: by exit code where one is recorded.
 
     An answer without exactly one command is always refused.
     """
@@ -90,9 +93,6 @@ def mini_result_message(message: Message, extra: Mapping[str, Any], before: Mess
     by_text = before.role == "assistant" and not before.tool_calls and message.role == "user"
     if by_text and not calls_in_text(before.content, _HARNESS):
         return replace(message, is_error=True, error_kind=ErrorKind.TOOL_ERROR)
-    if message.is_error is None and message.role == "tool":
-        is_error, kind = chat_text_error(message.content)
-        return replace(message, is_error=is_error, error_kind=kind)
     return message
 
 
