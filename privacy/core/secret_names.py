@@ -15,8 +15,8 @@ from tracemill.privacy.core.rule import build_rule_pattern
 from tracemill.privacy.core.set_passwords import is_bare_password, is_made_up_key, is_set_password
 
 _PASSWORD_NAME = build_rule_pattern(
-    r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd|w)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key|remote|local|imap|smtp|pop3?|db|mysql|admin|root|bind|login|ftp|proxy|mail|ldap|my|user|trust|sudo|become|export)pass$|bindpw$|rootpw$|authtok$|"
-    r"(?-i:[a-z]P(?:ass|wd)$)"
+    r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd|w)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key|remote|local|imap|smtp|pop3?|db|mysql|admin|root|bind|login|ftp|proxy|mail|ldap|my|user|trust|sudo|become|export|require)pass$|bindpw$|rootpw$|authtok$|"
+    r"(?-i:[a-z]P(?:ass|wd|w)$)"
 )
 KEY_ADJECTIVES = (
     "api|access|private|signing|encryption|decryption|validation|auth|account|master|license|licence|service|"
@@ -26,7 +26,7 @@ KEY_ADJECTIVES = (
 """Words that make a following `key` the name of a secret."""
 _TOKEN_NAME = build_rule_pattern(
     rf"(?i)secret|token|credential|(?:{KEY_ADJECTIVES})[_\-.]?key|apikey|"
-    r"authorization|(?<![a-z])auth$|_key(?:_base|_v?\d+|_[a-z]{2,4})?$|_pat$|connection[_-]?string"
+    r"authorization|(?<![a-z])(?:master)?auth$|_key(?:_base|_v?\d+|_[a-z]{2,4})?$|_pat$|connection[_-]?string"
 )
 _OTHER_NAME = build_rule_pattern(
     r"(?i)public|(?:cache|idempotency|partition|sort|sorting|primary|foreign|lookup|dedup\w*|group|object|index|row|"
@@ -37,6 +37,7 @@ _OTHER_NAME = build_rule_pattern(
 _PIN_NAME = build_rule_pattern(
     r"(?:(?<![A-Za-z0-9])(?i:pin|puk)|(?<=[a-z])(?:Pin|PIN))[_-]?(?i:code|number)?$"
 )
+_HASHED_NAME = build_rule_pattern(r"(?i)pass(?:w(?:or)?d|phrase)?[_-]?(?:hash|digest)$")
 _PIN = build_rule_pattern(r"\d{4,8}")
 _BELOW_VARIABLE = build_rule_pattern(r"\$\{?[A-Z_][A-Z0-9_]*\}?(?:/[\w.+-]+)+")  # a file, not a secret
 _NO_NAME = build_rule_pattern(r"[\"\\\n]|::")
@@ -44,6 +45,7 @@ _NO_NAME = build_rule_pattern(r"[\"\\\n]|::")
 _SETS = build_rule_pattern(
     r"(?i)passw(?:or)?d$|passwd$|passphrase$|(?<![a-z])(?:p(?:ass|wd)|psk)$|passcode$|kennwort$|passwort$|pwd$|(?-i:[a-z]Pass$)|secret$|api_?key$|auth_?token$"
 )
+_LEAST_HASH = 24  # characters
 _VALUE_NAME = build_rule_pattern(r"(?i)(?:secret|token|credentials?|key|auth)$")
 KEY_ADJECTIVE = build_rule_pattern(rf"(?i)({KEY_ADJECTIVES})[ _-]$")
 """The same words directly before `key`, separated from it by a blank, `_` or `-`."""
@@ -59,7 +61,9 @@ def is_secret_name(name: str) -> bool:
 
 def may_be_secret(name: str) -> bool:
     """Tell whether some value is secret under this name."""
-    return bool(_kind_of(name.lstrip("-"))) or name.lower().endswith("auth")
+    return (
+        bool(_kind_of(name.lstrip("-"))) or name.lower().endswith("auth") or bool(_HASHED_NAME.search(name))
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -72,6 +76,8 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
         return "PIN"
     if _BELOW_VARIABLE.fullmatch(value):
         return None
+    if _HASHED_NAME.search(name) and len(value) >= _LEAST_HASH and is_token(value):
+        return "SECRET"
     kind = _kind_of(name)
     whole = plain and (kind == "PASSWORD" or value.isdigit()) and bool(_SETS.search(name))
     if kind and whole and is_plain_password(value) and not _same_word(name, value):
