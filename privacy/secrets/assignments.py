@@ -64,6 +64,9 @@ _GIVEN = build_rule_pattern(
 _MADE_UP = build_rule_pattern(
     r"(?=[^A-Za-z]*[A-Za-z])(?=\D*\d)(?=\w*[^\w])[^./$%]+"
 )  # and no name, path or reference
+_FILTER = build_rule_pattern(
+    r"base(?:32|64)|(?:md5|sha\d{1,3}|b2)sum|sha\d{1,3}|python[\d.]*|b64\w*|iconv|openssl|xxd"
+)  # programs that a pipe runs
 _IMAGE_LINE = build_rule_pattern(r"(?<![^\n])[ \t]*ENV[ \t]+$")  # of a Dockerfile
 _ENV_LINE = build_rule_pattern(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
 
@@ -207,6 +210,8 @@ def _of_literal(text: str, at: int, end: int) -> Span | None:
 def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     start, name = name_around(text, at, match.end("tail"))
     if not name:
+        return None
+    if match["sep"].strip() == "|" and _FILTER.fullmatch(match["bare"] or ""):
         return None
     if match["sep"].strip() in ("to", "as") and match["close"] not in ("'", '"', "`"):
         return None
