@@ -57,6 +57,7 @@ HOSTING = (
     ),
     build_literal_rule("YANDEX_TOKEN", "y0_", r"\<y0_[\w-]{50,}", is_mixed_case),
     build_literal_rule("NEBULA_KEY", "dnkey-", r"\<dnkey-[\w-]{60,}", is_mixed_case),
+    build_literal_rule("NATS_SEED", "SUA SAA SOA SNA SCA", r"\<S[UAONC]A[A-Z2-7]{55}(?![A-Za-z0-9])"),
     build_literal_rule("AGE_KEY", "AGE-SECRET-KEY-", r"\<AGE-SECRET-KEY-1[A-Z0-9]{58}"),
     build_literal_rule("TAILSCALE_KEY", "tskey-", r"\<tskey-(?:[a-z]+-)?[A-Za-z0-9]+-[A-Za-z0-9]{20,}"),
     build_literal_rule(
