@@ -19,7 +19,7 @@ from tracemill.privacy.core.entropy import (
 from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.set_passwords import is_odd_password, is_random_path
-from tracemill.privacy.core.word_lists import LABELS, SPEECH
+from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS, SETTING_WORDS, SPEECH
 
 _MOST = 8192  # characters
 _MOST_CHOSEN = 64  # characters of a password that somebody chose
@@ -44,6 +44,11 @@ _CAPITALS = re.compile("[A-Z]{2}[a-z]")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 _PHRASE = re.compile(r"[^\W_]{2,20}")
+_VENDOR_KIND = re.compile(r"[A-Z]_(?:KEY|TOKEN|SECRET)$(?<!API_KEY)(?<!PRIVATE_KEY)")
+_EXTENDED = re.compile(
+    r"(?i)(?:please)?(?:change[_-]?(?:me|this|it)|replace[_-]?me|default)[-_.](?P<own>[a-z\d_.-]{4,40})"
+)
+_KNOWN_WORDS = COMMON_WORDS | LABELS | SPEECH | SETTING_WORDS
 _RUNS = re.compile(r"[A-Za-z]+|\d+")
 
 
@@ -62,6 +67,10 @@ def judge_distinctiveness(value: str, kind: str = "") -> Distinctiveness:
     People choose passwords, so that one may be a word or read as code.
     """
     level = _judge_shape(value)
+    if level is Distinctiveness.NOT and _VENDOR_KIND.search(kind) and _is_issued(value):
+        return Distinctiveness.ANYWHERE
+    if kind in ("PASSWORD", "SECRET") and level is Distinctiveness.NOT and _extends_stand_in(value):
+        return Distinctiveness.ALONE
     if level is not Distinctiveness.NOT or not kind or not _can_be_chosen(value):
         return level
     changes = sum(a.isupper() != b.isupper() for a, b in pairwise(value))
@@ -69,6 +78,27 @@ def judge_distinctiveness(value: str, kind: str = "") -> Distinctiveness:
         return Distinctiveness.ANYWHERE
     named = _TECHNICAL.search(value) or _CAMEL.search(value) or _JOINT.search(value)
     return level if named or kind != "PASSWORD" else Distinctiveness.ALONE
+
+
+def _is_issued(value: str) -> bool:
+    """Tell whether a value that has a vendor's form is long and varied enough to be nothing else."""
+    return (
+        20 <= len(value) <= _MOST
+        and len(set(value)) >= 10
+        and len(_DIGIT.findall(value)) >= 2
+        and " " not in value
+        and not find_keyed_placeholders(value)
+        and not is_stand_in(value)
+    )
+
+
+def _extends_stand_in(value: str) -> bool:
+    """Tell whether a password is a stand-in with a part of its own: `changeme-fwuyn`."""
+    found = _EXTENDED.fullmatch(value)
+    if found is None or len(value) > _MOST_CHOSEN:
+        return False
+    parts = re.findall(r"[a-z]+|\d+", found["own"].lower())
+    return any(len(part) >= 4 and part not in _KNOWN_WORDS and not is_stand_in(part) for part in parts)
 
 
 def _can_be_chosen(value: str) -> bool:

@@ -211,6 +211,10 @@ _REST_OF_LINE = re.compile(
     rf"[>A-Za-z0-9_](?:{_COLOURS}[\"'`\\ ]{{0,3}}\r?\n{_COLOURS}{_BEFORE_LINE}?[ \t]*{_COLOURS}[ \t]*[\"'`]?"
     rf"|{_CONCATENATED})$"
 )
+_BREAK_TO_PLACEHOLDER = re.compile(
+    rf"(?:{_COLOURS}[\"'`\\ ]{{0,3}}\r?\n{_COLOURS}{_BEFORE_LINE}?[ \t]*"
+    rf"{_COLOURS}[ \t]*[\"'`]?|{_CONCATENATED})(?=[<R])"
+)
 _LONGEST_BREAK = 200  # characters
 
 
@@ -219,6 +223,13 @@ def begins_line_after_placeholder(text: str, at: int) -> bool:
     before = text[max(0, at - _LONGEST_BREAK) : at]
     broken = _REST_OF_LINE.search(before)
     return broken is not None and any(end == broken.start() + 1 for _, end in find_keyed_placeholders(before))
+
+
+def ends_line_before_placeholder(text: str, at: int) -> bool:
+    """Tell whether a place ends a line, and the next one begins with a placeholder, its prefix left out."""
+    behind = text[at : at + _LONGEST_BREAK]
+    broken = _BREAK_TO_PLACEHOLDER.match(behind)
+    return broken is not None and any(start == broken.end() for start, _ in find_keyed_placeholders(behind))
 
 
 def join_broken_lines(text: str) -> list[PlainText]:

@@ -12,7 +12,11 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
-from tracemill.privacy.core.line_prefixes import begins_line_after_placeholder, join_broken_lines
+from tracemill.privacy.core.line_prefixes import (
+    begins_line_after_placeholder,
+    ends_line_before_placeholder,
+    join_broken_lines,
+)
 from tracemill.privacy.core.placeholder_keys import (
     find_keyed_placeholders,
     find_placeholder_digits,
@@ -31,6 +35,7 @@ _FOUND = DetectorNeeds(1)
 _HEAD = 12  # characters of a form that are searched first
 _LITTLE = 100_000  # a smaller trace is searched form by form, without compiling them
 _SHORT = 500  # the same for one text
+_MOST_BLANKS = 64  # characters of a value in which blanks are sought
 _BROKEN = 8  # least characters of a value that line ends may interrupt
 _END = 8  # most characters of its beginning that are searched first
 _REST = 6  # the same of its end
@@ -134,17 +139,19 @@ class TakenValues:
             if value in text:
                 found += [self._span(*match.span(), text, value) for match in pattern.finditer(text)]
         broken = [value for value in self._broken if any(end in text for end in _ends(value))]
+        forms = [(value, form) for value in broken for form in _broken_forms(value)]
         for joined in join_broken_lines(text) if broken else ():
-            for value in broken:
-                for at in _places(joined.text, value):
-                    start, end = joined.place_whole(at, at + len(value))
-                    if end - start > len(value):
-                        whole = Span(at, at + len(value), self.kinds[value])
+            for value, form in forms:
+                for at in _places(joined.text, form):
+                    start, end = joined.place_whole(at, at + len(form))
+                    if end - start > len(form):
+                        whole = Span(at, at + len(form), self.kinds[value])
                         held = find_keyed_placeholders(text[start:end])
                         pieces = joined.place_spans([whole]) if held else [Span(start, end, whole.kind)]
                         found += [self._span(piece.start, piece.end, text, value) for piece in pieces]
         for value in broken:
             found += [self._span(start, end, text, value) for start, end in _rests_of(value, text)]
+            found += [self._span(start, end, text, value) for start, end in _starts_of(value, text)]
         for piece, value in self._pieces.items():
             for at in _places(text, piece):
                 found.append(self._span(*_around_base64(text, at, at + len(piece)), text, value))
@@ -240,6 +247,25 @@ def _rests_of(value: str, text: str) -> Iterator[tuple[int, int]]:
             at, size = at - 1, size + 1
         if size < len(value) and begins_line_after_placeholder(text, at):
             yield at, end
+
+
+def _starts_of(value: str, text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a line ends with the start of a value whose rest was replaced on the next line."""
+    size_of_start = len(_ends(value)[0])
+    for at in _places(text, value[:size_of_start]):
+        end, size = at + size_of_start, size_of_start
+        while size < len(value) and text[end : end + 1] == value[size]:
+            end, size = end + 1, size + 1
+        if size < len(value) and ends_line_before_placeholder(text, end):
+            yield at, end
+
+
+def _broken_forms(value: str) -> Iterator[str]:
+    """Yield a value as it reads where lines are joined: a blank at the break may be gone."""
+    yield value
+    for at, character in enumerate(value[:_MOST_BLANKS]):
+        if character == " ":
+            yield value[:at] + value[at + 1 :]
 
 
 def _ends(value: str) -> tuple[str, str]:

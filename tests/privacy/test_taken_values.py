@@ -255,3 +255,35 @@ def test_a_trace_without_a_secret_is_gone_through_once() -> None:
     once, counts = REDACTOR.redact_trace(trace)
     assert set(counts) <= {"USER", "EMAIL"}
     assert REDACTOR.redact_trace(dataclasses.replace(once, redaction=None))[0] == once
+
+
+def test_a_stand_in_with_a_part_of_its_own_is_carried() -> None:
+    for value, carried in (("changeme-fwuyn", True), ("change-me-now", False), ("changeme-default", False)):
+        level = judge_distinctiveness(value, "SECRET")
+        assert (level is not Distinctiveness.NOT) == carried, value
+
+
+def test_a_value_of_a_vendors_form_is_carried_whatever_its_letters() -> None:
+    value = "NRAK-" + "YELYP9RU9EAO88TOIRJNY09963H"
+    assert judge_distinctiveness(value, "NEWRELIC_KEY") is Distinctiveness.ANYWHERE
+    assert judge_distinctiveness(value, "SECRET") is not Distinctiveness.ANYWHERE
+
+
+def test_a_value_with_blanks_is_found_over_a_line_end() -> None:
+    value = "icns lmws ouyy vtxn"
+    text = f'smtp_password: "{value}"\nport: 25'
+    said = "     1\u2192first = icns lmws\n     2\u2192 ouyy vtxn\n     3\u2192port = 8080"
+    trace = trace_of(Message("user", text), Message("user", said))
+    redacted = REDACTOR.redact_trace(trace)[0].contexts[0].messages[1].content
+    assert "lmws" not in redacted
+    assert "vtxn" not in redacted
+    assert "port = 8080" in redacted
+
+
+def test_the_start_of_a_value_goes_whose_rest_has_a_placeholder() -> None:
+    first, rest = "SG.OfhbJPJWDTgERRNxma66XV.Lf3iK_AccW", "RTTd0-k7iL3s4KC5tOH2gSaBXk0BW2ts0"
+    said = f"     1\u2192first = {first}\n     2\u2192{rest}\n     3\u2192port = 8080"
+    trace = trace_of(Message("user", f"Use {first}{rest} here."), Message("user", said))
+    redacted = REDACTOR.redact_trace(trace)[0].contexts[0].messages[1].content
+    assert first not in redacted
+    assert rest not in redacted
