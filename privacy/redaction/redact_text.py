@@ -116,6 +116,8 @@ class LeafRedactor:
                 return self.redact_strings(text, depth + 1, needs)
             if text[:1] == "{" and "\n" in text and is_json(text[: text.index("\n")]):
                 return self._redact_lines(text, depth + 1)
+            if end := _end_of_document(text):
+                return self.redact(text[:end], depth) + self.redact(text[end:], depth)
         return self._redact_plain(text, needs)
 
     def redact_strings(self, text: str, depth: int, needs: DetectorNeeds) -> str:
@@ -214,6 +216,12 @@ class LeafRedactor:
         kind = (self._format_of(value) or kind) if kind == "SECRET" else kind
         self._log.append(kind)
         return self._stand_in(kind, value, bare=False)
+
+
+def _end_of_document(text: str) -> int:
+    """Return where a JSON document ends that more lines follow, such as those of a harness; 0 without one."""
+    end = max(text.rfind("\n}\n"), text.rfind("\n]\n")) + 2
+    return end if end > 1 and is_json(text[:end]) else 0
 
 
 def _without_open_escape(text: str, span: Span) -> Span:
