@@ -164,7 +164,7 @@ DETECTORS: tuple[Detector, ...] = (
 
 
 _HINT = re.compile(
-    r"env|\.key|secret|credential|rc\b|pgpass|htpasswd|\.cnf|\.vault|tfvars|kube|id_(?:rsa|dsa|ecdsa|ed25519)|token|passw|passphrase|auth\.json"
+    r"env|\.key|secret|userlist|bundle|gradle|credential|rc\b|pgpass|htpasswd|\.cnf|\.vault|tfvars|kube|id_(?:rsa|dsa|ecdsa|ed25519)|token|passw|passphrase|auth\.json"
 )
 _COMMAND_WORD = re.compile(r"(?<![^\s\"':=(])[\w.~$/@+-]*\w")
 _MOST = 8192  # characters of a command line that are searched
