@@ -7,6 +7,7 @@ harness, a shell or the command line itself adds stays, and so do error messages
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
@@ -20,6 +21,8 @@ from tracemill.privacy.core.entropy import is_password, is_plain_password, is_ra
 from tracemill.privacy.core.ordinary_values import is_ordinary
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import encode_rule_text
+from tracemill.privacy.core.secret_names import secret_name_kind
+from tracemill.privacy.core.secret_variables import is_secret_variable
 from tracemill.privacy.core.set_passwords import is_scrambled_path
 from tracemill.privacy.personal.author_formats import TRIGGER as AUTHORS
 from tracemill.privacy.personal.author_formats import find_author_forms, find_authors
@@ -39,11 +42,12 @@ from tracemill.privacy.secrets.printed_secrets import (
     find_secrets_of_code,
     find_secrets_of_file,
 )
-from tracemill.privacy.secrets.secret_commands import TRIGGER
+from tracemill.privacy.secrets.secret_commands import TRIGGER, is_name_of_secret
 from tracemill.records.message import Message, ToolCall, read_arguments
 from tracemill.records.trace import Context, Trace
 
 _KIND = "SECRET"
+_MOST_MARKS = 4  # lines of a harness before and after an output
 _LEAST = 4  # least characters of a line that is redacted
 _GIVES_SECRET = re.compile(
     r"(?i)(?:^|[_.-])(?:get|read|fetch|reveal|show|access|generate|create)[_-]?(?:secret|password|token|credential|api[_-]?key)s?"
@@ -73,12 +77,20 @@ _SENTENCE = re.compile(
 )
 _NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?:\u2192|\t|\||\) )|\d{1,6}:")
 _LABEL = re.compile(
-    r"(?P<label>\s*[\"']?(?:(?:export |set |- )?[A-Z][A-Z0-9_]{2,40}(?==)|[A-Za-z][a-z]{1,12}(?:[ _-]?[A-Za-z]{1,14}){0,3})[\"']?"
-    r"(?:=|:[ \t]+|[ \t]{2,}(?:=[ \t]+)?|[ \t]=[ \t]|[ \t]*\|[ \t]*))(?P<rest>\S.*)"
+    r"(?P<label>\s*(?:\"[\w.@+-]{1,64}\"[ \t]+(?=\")|[\"']?(?:(?:export |set |- )?[A-Z][A-Z0-9_]{2,40}(?==)|[A-Za-z][a-z]{1,12}(?:[ _-]?[A-Za-z]{1,14}){0,3})[\"']?"
+    r"(?:=|:[ \t]+|[ \t]{2,}(?:=[ \t]+)?|[ \t]=[ \t]|[ \t]*\|[ \t]*)))(?P<rest>\S.*)"
 )
+_PAIR = re.compile(
+    r"\s*(?:\d{1,6}[:\t\u2192-]\s*)?(?:(?:export|set|-) )?[\"']?(?P<name>[A-Za-z_/][\w./-]*)[\"']?(?:\s*[:=]\s*|\s+)(?:REG_\w+\s+)?(?P<q>[\"']?)(?P<v>[^\s\"'](?:.*[^\s\"',;])?)(?P=q)[,;]?"
+)
+"""A name and its value on one line, as stores and `reg query` print them."""
+_ALONE = re.compile(r"(?:\d{1,6}\) )?(?P<q>\"?)(?P<v>[^\s\"=]+=?=?)(?P=q)")
+"""A name or a value that is a line of its own."""
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TEXT_OF_SECRET = re.compile(r"(?i)secret(?:string|binary)?|plaintext|password|passphrase")
 _SHORT_LABEL = re.compile(
-    r"(?i)(?:user(?:name)?|login|protocol|host|path|url|name|email|server|port|database|type|id)$"
+    r"(?i)(?:user(?:_?name)?|login|protocol|host|path|url|name|email|server|port|database|type|id"
+    r"|category|title|label|reference|purpose|(?:created|updated|last_edited)_?(?:at|by)|revision_?date)$"
 )
 _VALUE = re.compile(r"(?P<open>[\"'`]?)(?P<v>.*?)(?P<close>[\"'`]?[,;]?)\s*", re.DOTALL)
 _EMPTY = re.compile(
@@ -216,7 +228,7 @@ class _Result:
     def redact(self, text: str) -> str:
         """Return the text without its secrets."""
         if is_json(text):
-            return redact_json(text, self._setting_leaf if self._printed.settings else self._leaf_value)
+            return redact_json(text, self._json_leaf())
         lines = text.splitlines(keepends=True)
         self._named = any(_VARIABLE.match(line) for line in lines)
         printed = [at for at, line in enumerate(lines) if self._is_output(line.strip())]
@@ -229,12 +241,14 @@ class _Result:
                 if len(printed) == 1 or failed[0].lower().startswith("usage")
                 else "".join(map(self._words, lines))
             )
+        if found := _find_json(lines):
+            start, end = found
+            body = redact_json("".join(lines[start:end]), self._json_leaf())
+            rest = (*map(self._words, lines[:start]), body, *map(self._words, lines[end:]))
+            return "".join(rest)
+        if self._printed.pairs:
+            return self._pairs(lines, printed)
         if self._printed.whole:
-            body = "".join(lines[printed[0] : printed[-1] + 1])
-            if is_json(body):
-                return "".join(
-                    (*lines[: printed[0]], redact_json(body, self._leaf_value), *lines[printed[-1] + 1 :])
-                )
             for at in printed:
                 lines[at] = self._whole(lines[at])
             return "".join(lines)
@@ -246,6 +260,40 @@ class _Result:
         return "".join(
             self._edge(line) if at in edges else self._words(line) for at, line in enumerate(lines)
         )
+
+    def _json_leaf(self) -> Callable[[str, str], str]:
+        """Return what redacts a string of a printed JSON document."""
+        if self._printed.pairs:
+            return self._named_leaf
+        return self._setting_leaf if self._printed.settings else self._leaf_value
+
+    def _pairs(self, lines: list[str], printed: list[int]) -> str:
+        """Redact the values under names of secrets, of which each stands on its line or the next one."""
+        before = ""
+        for at in printed:
+            line = lines[at]
+            pair, alone = _PAIR.fullmatch(line.rstrip()), _ALONE.fullmatch(line.strip())
+            if pair and self._is_named(pair["name"], pair["v"]):
+                start, end = pair.span("v")
+                lines[at] = line[:start] + self._take(pair["v"]) + line[end:]
+            elif alone and before and self._is_named(before, alone["v"]):
+                lines[at] = line.replace(alone["v"], self._take(alone["v"]))
+                before = ""
+                continue
+            before = alone["v"] if alone else ""
+        return "".join(lines)
+
+    def _is_named(self, name: str, value: str) -> bool:
+        """Tell whether a value under a name is a secret by its name."""
+        name = _CAMEL.sub("_", re.split(r"[/.:]", name)[-1])
+        if not is_name_of_secret(name):
+            return False
+        shaped = is_secret_variable(name, value) and (is_password(value) or is_random(value))
+        return shaped or bool(secret_name_kind(name, value, True))
+
+    def _named_leaf(self, value: str, name: str) -> str:
+        """Redact a string of a printed JSON document under the name of a secret."""
+        return self._take(value) if name and self._is_named(name, value) else value
 
     def _is_output(self, line: str) -> bool:
         """Tell whether a line is output of the command, and no mark, prompt or warning."""
@@ -401,6 +449,17 @@ class _Result:
         spans = self._leaf.detectors.spans(value, EVERYTHING)
         kinds = [span.kind for span in spans if span.end - span.start == len(value)]
         return self._leaf.take(kinds[0] if kinds else _KIND, value)
+
+
+def _find_json(lines: list[str]) -> tuple[int, int] | None:
+    """Return where the lines of a JSON document begin and end that stands among marks of a harness."""
+    start = next((at for at, line in enumerate(lines) if line[:1] in "{["), len(lines))
+    if start > _MOST_MARKS:
+        return None
+    for end in range(len(lines), max(start, len(lines) - _MOST_MARKS), -1):
+        if lines[end - 1].rstrip()[-1:] in "}]" and is_json("".join(lines[start:end])):
+            return start, end
+    return None
 
 
 def _find_last_json(lines: list[str], printed: list[int]) -> int | None:

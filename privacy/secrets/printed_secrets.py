@@ -13,6 +13,18 @@ from typing import NamedTuple
 
 from tracemill.harnesses.shell.operations import unwrap_operation_command
 from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
+from tracemill.privacy.secrets.picked_fields import (
+    TEMPLATE_ENGINES,
+    fills_secret,
+    is_settings_file,
+    names_secret_encoded,
+    picks_captured,
+    picks_first,
+    picks_named_field,
+    picks_rest,
+)
+from tracemill.privacy.secrets.powershell import SHELLS as POWERSHELLS
+from tracemill.privacy.secrets.powershell import prints_secret_of_powershell
 from tracemill.privacy.secrets.queries import CLIENTS, find_secret_columns, judge_query
 from tracemill.privacy.secrets.secret_commands import (
     IS_ONE_OF,
@@ -23,6 +35,7 @@ from tracemill.privacy.secrets.secret_commands import (
     names_secret,
     prints_environment,
     prints_fields,
+    prints_pairs,
     prints_secret,
     prints_variable,
     selects_secret,
@@ -37,22 +50,24 @@ class Flow(IntEnum):
     WORDS = 1
     """Words of the command line itself."""
     OTHER = 2
-    SETTINGS = 3
+    PAIRS = 3
+    """Names with values, on two lines or on one; the names say which values are secrets."""
+    SETTINGS = 4
     """The environment, as lines of a name and a value."""
-    MIXED = 4
+    MIXED = 5
     """A file of settings, with secrets among them."""
-    FIELDS = 5
+    FIELDS = 6
     """Settings with secrets among them, or one that is a secret by its name."""
-    NAMED = 6
+    NAMED = 7
     """What a command reads that names a secret; its last line is one if it can be."""
-    SECRET = 7
+    SECRET = 8
 
 
 class PrintedOutput(NamedTuple):
     """The kinds of secrets in the output of a command line.
 
     `whole`: only secrets, and words of the line itself. `first` and `last`: the first or the last line is a
-    secret. `settings`: names with values that can be secrets. `alone`: no output of other commands. `columns`:
+    secret. `settings`: names with values that can be secrets. `pairs`: names that say which values are. `alone`: no output of other commands. `columns`:
     which columns of the printed rows are secrets.
     """
 
@@ -62,6 +77,7 @@ class PrintedOutput(NamedTuple):
     settings: bool = False
     alone: bool = False
     columns: tuple[bool, ...] = ()
+    pairs: bool = False
 
 
 _MAX_DEPTH = 4
@@ -90,7 +106,7 @@ _QUERIES = _set("jq yq gojq dasel xq tomlq fx")
 _WITH_PROGRAM = (_GREPS | _PICKING | _QUERIES | {"tr"}) - {"cut"}
 _SAYING = _set("echo printf print Write-Output Write-Host")
 _RUNNERS = _set(
-    """docker podman nerdctl docker-compose kubectl oc ssh heroku fly flyctl doppler infisical op aws-vault chamber
+    """docker podman nerdctl docker-compose kubectl oc ssh sshpass heroku fly flyctl doppler infisical op aws-vault chamber
     dotenv vagrant gcloud railway teller nsenter chroot watch lxc su direnv sops with-contenv nix-shell busybox winpty
     mise unbuffer script dbus-run-session runuser gosu aws-okta saml2aws minikube multipass limactl colima incus wsl"""
 )
@@ -133,9 +149,11 @@ _AFTER_NAME = re.compile(
 _SELECT = re.compile(r"select\([^()]*\)")
 _FIELD = re.compile(r"\.\[?[\"']?([A-Za-z_][\w-]*)")
 _OTHER_FIELD = re.compile(
-    r"(?i)(?:user\w*|login|e?mail|url|uri|name|id|arn|host\w*|port|version|expires?\w*|type|status|title)$"
+    r"(?i)(?:user\w*|login|e?mail|url|uri|name|u?id|arn|host\w*|port|version|expires?\w*|type|status|title|kind|namespace"
+    r"|resourceVersion|creationTimestamp|generation)$"
 )
 _CONTENT = _set("value data plaintext content payload spec")
+_ENVIRONMENT = _set("env environment variables envvars env_vars args labels annotations")
 _NO_NAME = re.compile(r"[^\w-]")
 _CODE_PRINTS = re.compile(r"print|console\.\w+|puts|\bp\b|echo|say\b|write\(")
 _CODE_MAKES = re.compile(
@@ -143,19 +161,21 @@ _CODE_MAKES = re.compile(
     r"|get_random_secret_key|keyring\.get_password|generate_password|generatePassword|get_secret_value|SecretString|getpass\(|get_cookie\("
 )
 _CODE_READS = re.compile(
-    r"(?:environ(?:\.get\(|\[)|getenv\(|process\.env(?:\.|\[)|ENV(?:\.fetch\(|\[)|get_env!?\((?:\w+, ?)?|\$_?ENV[\[{]|Deno\.env\.get\()\s*[\"']?(?P<name>\w+)"
+    r"(?:environ(?:\.get\(|\[)|getenv\(|process\.env(?:\.|\[)|ENV(?:\.fetch\(|\[)|get_env!?\((?:\w+, ?)?|GetEnvironmentVariable\(|\$_?ENV[\[{]|Deno\.env\.get\()\s*[\"']?(?P<name>\w+)"
 )
 _CODE_SETTING = re.compile(
     r"(?:settings|configuration|config|conf|cfg|credentials|secrets)(?P<names>(?:\.\w+[!?]?|\[:?\\*[\"']?\w+\\*[\"']?\]|\([^()]{0,120}\))+)"
 )
 _CODE_LAST = re.compile(
-    r"(?:print|puts|echo|say|log)\b[^;\n]*?[\w\])](?:\.|->|\[:?\\*[\"'])(?P<name>\w+)\W*$"
+    r"(?:print|puts|echo|say|log)\b[^;\n]*?[\w\])](?:\.|->\{?|\[:?\\*[\"']?)(?P<name>\w+)\W*$"
 )
 _METHODS = _set("get fetch dig strip to_s value decode inspect get_secret_value")
 _CODE_FIELD = re.compile(
-    r"(?:json\.loads?|JSON\.parse|require|safe_load|tomllib\.loads?|read_json|parse_ini_file|yaml_parse_file|toml\.load|include|require_once|include_once)\b.{0,2000}(?:\[[\"'](?P<key>\w+)[\"']\]|\.(?P<field>\w+))\W*$",
+    r"(?:json\.loads?|JSON\.parse|require|safe_load|tomllib\.loads?|read_json|parse_ini_file|yaml_parse_file|toml\.load|YAML\.(?:unsafe_)?load(?:_file)?|yaml\.(?:\w+_)?load|TOML\.load_file|IniFile\.load|configparser|include|require_once|include_once)\b.{0,2000}(?:\[:?\\*[\"']?(?P<key>\w+)\\*[\"']?\]|\.(?P<field>\w+)"
+    r"|\.(?:dig|fetch|get)\((?:[^()]*[,\s])?[:\"'\\]*(?P<last>\w+)[\"'\\]*\))\W*$",
     re.DOTALL,
 )
+_CODE_CONSTANT = re.compile(r"\b(?:echo|print|puts)\s*\(?\s*(?P<name>[A-Z][A-Z0-9_]{3,60})\s*\)?\s*(?:;|$)")
 _CODE_FILE = re.compile(
     r"(?:open|readFileSync|read_text|File\.read|file_get_contents|Path)\(\s*[\"'](?P<path>[^\"']+)[\"']"
 )
@@ -198,7 +218,7 @@ def _secret_file_kind(path: str) -> FileKind | None:
 
 
 def _summary(flows: Sequence[Flow]) -> PrintedOutput | None:
-    if max(flows, default=Flow.NOTHING) < Flow.SETTINGS:
+    if max(flows, default=Flow.NOTHING) < Flow.PAIRS:
         return None
     printing = [flow for flow in flows if flow > Flow.WORDS]
     whole = all(flow == Flow.SECRET for flow in printing)
@@ -208,6 +228,7 @@ def _summary(flows: Sequence[Flow]) -> PrintedOutput | None:
         printing[-1] >= Flow.NAMED,
         max(printing) == Flow.SETTINGS,
         min(printing) > Flow.OTHER,
+        pairs=max(printing) == Flow.PAIRS,
     )
 
 
@@ -224,6 +245,8 @@ class _Line:
     def flows(self, line: str) -> list[Flow]:
         """Return what each pipeline of a line prints."""
         commands = parse_command(line) if self._depth < _MAX_DEPTH else None
+        if commands is None and "." in line and prints_secret_of_powershell(line):
+            return [Flow.SECRET]
         found: list[Flow] = []
         openers: list[int] = []
         for pipeline in _pipelines(commands or ()):
@@ -238,7 +261,7 @@ class _Line:
         printed = _summary(flows)
         if printed is None:
             return Flow.OTHER
-        if printed.whole or printed.last:
+        if printed.whole or printed.last or printed.pairs:
             return max(flows)
         return Flow.SETTINGS if printed.settings else Flow.FIELDS
 
@@ -321,6 +344,8 @@ class _Line:
             return Flow.FIELDS
         if prints_environment(words):
             return Flow.SETTINGS
+        if prints_pairs(words):
+            return Flow.PAIRS
         if program in CLIENTS:
             return _queried_database(program, words, self._piped[1:])
         if (inner := self._wrapped(program, words)) is not None:
@@ -329,6 +354,8 @@ class _Line:
             return self._passed(program, words, flow, piped)
         if program in _FILE_TOOLS | {"docker", "podman", "nerdctl"}:
             return self._passed(program, words, flow, piped)
+        if filled := [each for each in map(fills_secret, words[1:]) if each is not None]:
+            return Flow.SECRET if program in TEMPLATE_ENGINES and all(filled) else Flow.NAMED
         asked = asks_for_secret(words[1:] if _INTERPRETERS.match(program) else words)
         if asked is not None:
             return Flow.SECRET if asked else Flow.FIELDS
@@ -375,11 +402,12 @@ class _Line:
             option = next(
                 (at for at, word in enumerate(words) if re.fullmatch(r"-\w*c|-Command", word)), None
             )
-            return (
-                None
-                if option is None or option + 1 >= len(words)
-                else self._inner(_unescaped(words[option + 1]))
-            )
+            if option is None or option + 1 >= len(words):
+                return None
+            line = _unescaped(words[option + 1])
+            if program in POWERSHELLS and prints_secret_of_powershell(" ".join((line, *words[option + 2 :]))):
+                return Flow.SECRET
+            return self._inner(line)
         if program not in _RUNNERS:
             return None
         for at, word in enumerate(words[1:], 1):
@@ -408,6 +436,11 @@ class _Line:
         if program == "dd":
             read = self._read([word[3:] for word in words if word.startswith("if=")])
         given = max(read, flow)
+        settings = any(map(is_settings_file, operands))
+        if program in _GREPS and picks_rest(" ".join(operands)):
+            return Flow.SECRET if settings or given > Flow.SETTINGS else Flow.NAMED
+        if program in _PICKING and picks_named_field(query):
+            return Flow.SECRET if given > Flow.SETTINGS else Flow.NAMED
         if program == "sed" and "-n" in " ".join(words[1:3]) and _picks_secret(query):
             return Flow.SECRET
         if _COUNTS.search(_SELECT.sub("", query)) or (program in _GREPS and _tells_only(words)):
@@ -416,6 +449,14 @@ class _Line:
             return _queried(query, given, any(map(_names_secret, self._piped)))
         if program in _GREPS and Flow.SETTINGS <= given <= Flow.FIELDS:
             return _searched(query, given)
+        if program in _GREPS and settings and is_name_of_secret(_NO_NAME.sub("", query)):
+            return Flow.PAIRS
+        if program in _READERS and settings and given < Flow.PAIRS:
+            return Flow.PAIRS
+        if program in _PICKING and Flow.PAIRS <= given <= Flow.FIELDS and picks_first(words):
+            return Flow.OTHER
+        if program in _PICKING and given == Flow.PAIRS:
+            return Flow.NAMED
         if program in _PICKING and given in (Flow.SETTINGS, Flow.MIXED, Flow.FIELDS):
             named = is_name_of_secret(_NO_NAME.sub("", query)) and "$2" in query
             named = named or _picks_secret(query)
@@ -573,7 +614,7 @@ def _searched(pattern: str, given: Flow) -> Flow:
 
 def _names_secret(word: str) -> bool:
     """Tell whether a word ends in the name of a secret, such as the path of a URL."""
-    return is_name_of_secret(re.split(r"[/.:?=]", word.strip("'\"/"))[-1])
+    return is_name_of_secret(re.split(r"[/.:?=]", word.strip("'\"/"))[-1]) or names_secret_encoded(word)
 
 
 def _queried(query: str, given: Flow, named: bool) -> Flow:
@@ -589,6 +630,8 @@ def _queried(query: str, given: Flow, named: bool) -> Flow:
         return given if given > Flow.SETTINGS else Flow.OTHER
     if is_name_of_secret(names[-1]):
         return Flow.SECRET
+    if names[-1].lower() in _ENVIRONMENT and given == Flow.SETTINGS:
+        return given
     if held and named:
         return max(given, Flow.NAMED)
     return Flow.OTHER if _OTHER_FIELD.match(names[-1]) or given <= Flow.SETTINGS else given
@@ -607,17 +650,31 @@ def _code_flow(code: str, given: Flow = Flow.NOTHING) -> Flow:
     for found in _CODE_SETTING.finditer(code):
         chain = [name for name in re.findall(r"\w+", found["names"]) if name not in _METHODS]
         names += chain if "(" in found["names"] else chain[-1:]
-    names += [found["key"] or found["field"] for found in _CODE_FIELD.finditer(code)]
+    names += [found["key"] or found["field"] or found["last"] for found in _CODE_FIELD.finditer(code)]
     files = [found["path"] for found in _CODE_FILE.finditer(code)]
-    secret = _CODE_MAKES.search(code) or any(map(is_name_of_secret, names))
+    names += [found["name"] for found in _CODE_CONSTANT.finditer(code)]
+    secret = _CODE_MAKES.search(code) or picks_captured(code) or any(map(is_name_of_secret, names))
     kinds = list(map(_secret_file_kind, files))
     if secret or FileKind.SECRET in kinds or given == Flow.SECRET:
         return Flow.SECRET
     if FileKind.FIELDS in kinds:
         return Flow.FIELDS
+    if picks_named_field(code):
+        return Flow.NAMED
     if (last := _CODE_LAST.search(code)) and is_name_of_secret(last["name"]):
         return Flow.NAMED
     return Flow.SETTINGS if _CODE_ENVIRONMENT.search(code) else Flow.OTHER
+
+
+_EVALUATING = {
+    "wp": ("eval",),
+    "drush": ("eval", "ev", "php:eval", "php-eval"),
+    "flask": ("shell",),
+    "mix": ("run",),
+    "iex": ("-e",),
+    "django-admin": ("shell",),
+}
+"""Programs that evaluate code, and the word before it."""
 
 
 def _inline_code(program: str, words: tuple[str, ...]) -> str | None:
@@ -625,6 +682,11 @@ def _inline_code(program: str, words: tuple[str, ...]) -> str | None:
         return " ".join(words[2:3])
     if program == "rabbitmqctl" and words[1:2] == ("eval",):
         return f"print({' '.join(words[2:3])})"
+    if (evaluating := _EVALUATING.get(program)) and (
+        at := next((at for at, word in enumerate(words[1:], 1) if word in evaluating), 0)
+    ):
+        code = [word for word in words[at + 1 :] if word[:1] != "-"]
+        return code[0] if code else None
     if not _INTERPRETERS.match(program):
         return None
     if given := next((word for word in words if word.startswith("--execute=")), None):
@@ -674,7 +736,9 @@ def _bare(word: str) -> str:
 
 def _unescaped(word: str) -> str:
     """Return a line that another shell gets as a word."""
-    return _bare(word).replace("\\$", "$") if word[:1] == '"' else _bare(word)
+    if word[:1] == '"':
+        return _bare(word).replace("\\$", "$")
+    return _bare(word).replace("'\"'\"'", "'").replace("'\\''", "'") if word[:1] == "'" else word
 
 
 def _name(word: str) -> str:

@@ -2,7 +2,7 @@
 """A table of commands that print a secret, one command a line.
 
 A line has the program, then words that its operands must hold in this order (`a|b`: one of them). `!` is
-followed by words that the first operand may not be, `+` by options of which one is required, `~` by options
+followed by words that the first operand may not be, `^` by words that no operand may be, `+` by options of which one is required, `~` by options
 that are excluded. `?`: the last operand must be the name of a secret; `??`: it may not be another name. `*`
 in a word stands for anything.
 """
@@ -20,7 +20,7 @@ from tracemill.privacy.secrets.environments import is_everybodys_variable
 _MANAGERS = """
 pass|gopass|passage|prs !ls|list|find|search|grep|insert|add|edit|rm|remove|delete|mv|move|rename|cp|copy|git|init|help|version|import|audit|update|tail|open|config|sync|setup|mounts|recipients|fsck|history|completion|alias ~-c|--clip|-q|--qrcode|--help|--version
 op read ??
-op item get +--reveal|--fields|--otp|--field
+op item get +--reveal|--fields|--otp|--field|--format
 op document get ~--output|--out-file|-o
 op signin|signout +--raw
 op connect token create
@@ -58,6 +58,7 @@ systemd-creds cat|decrypt
 systemd-ask-password
 tpm2_unseal
 keyctl print|pipe|read
+ceph auth get-key|print-key|get-or-create-key
 git secret cat
 git-secret cat
 oathtool
@@ -65,7 +66,7 @@ ykman oath accounts code
 """
 # Vaults and secret stores of clouds.
 _STORES = """
-vault|bao kv get ~-metadata
+vault|bao kv get ^metadata ~-metadata
 vault|bao !policy|audit|plugin read
 vault|bao print token
 vault|bao unwrap
@@ -209,6 +210,7 @@ crudini * * ?
 npm token create|list
 npm|yarn|pnpm config get ?
 poetry config ?
+poetry config http-basic.*
 pip config get ?
 composer config ?
 composer config *oauth*|*token*|http-basic*|bearer*|custom-headers*
@@ -238,7 +240,7 @@ wp config get ?
 symfony secrets:reveal
 dotnet user-jwts create|print
 redis-cli|valkey-cli|keydb-cli get|GET|Get|getex|GETEX|getdel|GETDEL|mget|MGET ?
-redis-cli|valkey-cli|keydb-cli hget|HGET|HGet * ?
+redis-cli|valkey-cli|keydb-cli hget|HGET|HGet|hmget|HMGET * ?
 redis-cli|valkey-cli|keydb-cli hgetall|HGETALL|hvals|HVALS|lrange|LRANGE|smembers|SMEMBERS ?
 redis-cli|valkey-cli|keydb-cli config|CONFIG get|GET requirepass|masterauth
 redis-cli|valkey-cli|keydb-cli acl|ACL genpass|GENPASS
@@ -282,6 +284,11 @@ pwmake
 genpass
 passgen
 mkpasswd
+slappasswd ~-T
+grub-mkpasswd-pbkdf2|grub2-mkpasswd-pbkdf2
+htpasswd +-n|-nbB|-nB|-bnB|-bnBC|-nbBC
+caddy hash-password
+doveadm pw ~-t
 authelia crypto rand
 wg|awg genkey|genpsk
 wg|awg show private-key|preshared-keys
@@ -294,6 +301,7 @@ manage.py generate_secret_key|drf_create_token|create_token|createtoken|create_a
 flask|artisan|rake|rails create-token|token:create|passport:client
 Get-Secret
 Get-AzKeyVaultSecret +-AsPlainText
+nk +-gen
 solana-keygen new ~-o|--outfile
 cast wallet new|new-mnemonic|private-key
 bitcoin-cli dumpprivkey
@@ -317,6 +325,11 @@ pulumi stack output +--show-secrets
 firebase functions:config:get
 rclone config show|dump
 mc alias list
+ceph auth get|export|ls|list|get-or-create
+bundle|bundler config
+redis-cli|valkey-cli|keydb-cli acl|ACL list|LIST|getuser|GETUSER
+rabbitmqadmin|rabbitmqctl export|export_definitions
+nsc generate creds
 postmap +-q
 wg|awg showconf
 s3cmd +--dump-config
@@ -367,6 +380,14 @@ Get-ChildItem|gci|dir|ls|Get-Item|gi Env:*|env:*|ENV:*
 snap get
 ps *eww*|*auxe*|axe*
 """
+# Stores that print a name and its value, on two lines or on one.
+_PAIRS = """
+redis-cli|valkey-cli|keydb-cli hgetall|HGETALL|HGetAll|hscan|HSCAN
+redis-cli|valkey-cli|keydb-cli config|CONFIG get|GET
+etcdctl get
+consul kv get +-recurse
+reg query
+"""
 _SELECTING = frozenset(
     (
         "--fields",
@@ -385,12 +406,12 @@ _SELECTING = frozenset(
 _KEYWORDS = (
     r"secret|token|pass|key|(?:_|\b)(?:pw|sk|pin|hook)\b|cookie|session|bearer|hmac|seed|parole|geheim|contrase|segredo|clave|mdp\b|cred|auth|rand|pwd|_pat\b|dsn|jwt|netrc|pgpass|id_(?:rsa|dsa|ecdsa|ed25519)|\.env|environ|htpasswd"
     r"|shadow|my\.cnf|\.pem\b|kube/config|npmrc|pypirc|docker/config|dockercfg|terraformrc|tfvars|tfstate|\.boto|s3cfg|rclone"
-    r"|databrickscfg|\.envrc|hosts\.yml|erlang\.cookie|vault|salt|pepper|mnemonic|psk|(?:msmtp|fetchmail|mbsync|ldap)rc|nmconnection|wpa_supplicant|webhook|senha|kennwort|op://"
+    r"|databrickscfg|\.envrc|hosts\.yml|erlang\.cookie|vault|salt|pepper|mnemonic|psk|(?:msmtp|fetchmail|mbsync|ldap)rc|nmconnection|wpa_supplicant|userlist|bundle/config|gradle\.properties|webhook|senha|kennwort|op://"
 )
 # Shell commands that print the environment.
 _SHELLS_OWN = (
     r"\b(?:print)?env(?:\b|:)|\b(?:set|export|(?:declare|typeset|export|local) -[a-z]*[xp][a-z]*)[ \t]*(?:\\n|[\n\"|;&)>}]|$)"
-    r"|GetEnvironmentVariable|extraheader|drf_create|\bps -?(?:[a-z]*eww|auxe|axe)|process\.env|\bENV\b"
+    r"|GetEnvironmentVariable|extraheader|drf_create|\bps -?(?:[a-z]*eww|auxe|axe)|process\.env|SecureString|AsPlainText|PtrToString|\bENV\b"
 )
 _START = r"(?:\b|\\[nrt])"  # of a word, also after a line end that JSON escapes
 _SECRET_PART = re.compile(
@@ -421,6 +442,7 @@ _ASKS = re.compile(
     rf"(?:^|[ :])(?:{_STORE}[ :-]{_ASK}|{_ISSUED}[ :-]{_ASK}|{_ASK}[-:](?:{_ISSUED}|(?:[a-z]+-){{0,2}}secret(?:-value)?))(?![\w.:/-])"
 )
 _MAKES = re.compile(rf"(?:^|[ :])(?:{_ISSUED}[ :-]{_MAKE}|{_MAKE}[-:]{_ISSUED})(?![\w.:/-])")
+_NAMED_AFTER = re.compile(rf"(?:^|/)(?:{_STORE}-{_ASK}|{_ISSUED}-(?:{_ASK}|{_MAKE}))(?![\w:/-])")
 _ASKS_SETTING = re.compile(
     r"(?:^|[ :])(?:config|configuration|settings?|env|prefs)(?:[ :][a-z-]+)?[ :](?:get|get-value|show|read) (?P<name>\S+)$"
 )
@@ -449,6 +471,10 @@ _DESCRIBED = frozenset(
     ]
 )
 """What is described where it is shown, whatever its name."""
+_MANAGING = frozenset(
+    "systemctl journalctl service rc-service initctl launchctl supervisorctl pm2 kill pkill pgrep killall tmux screen dig host".split()  # noqa: SIM905
+)
+"""Programs whose operands are names of services, processes or machines."""
 _READS = re.compile(rf"(?:[\w-]+[.:-])?{_ASK}(?:[-_.:][\w-]+)*")
 _SCRIPT = re.compile(r"\.(?:sh|py|rb|js|ts|mjs|pl|php)$")
 # Options whose value selects what of a document is printed.
@@ -471,6 +497,7 @@ _SECRET_FIELD = re.compile(
 
 class _Command(NamedTuple):
     words: tuple[frozenset[str], ...]
+    never: frozenset[str]
     excluded: frozenset[str] | None
     needed: frozenset[str]
     unless: frozenset[str]
@@ -482,13 +509,20 @@ def _read(line: str) -> tuple[frozenset[str], _Command]:
     words: list[frozenset[str]] = []
     marked: dict[str, frozenset[str]] = {}
     for word in rest:
-        if word[0] in "!+~?":
+        if word[0] in "!^+~?":
             marked[word[0]] = frozenset(word[1:].split("|"))
         else:
             words.append(frozenset(word.split("|")))
     named = next((word for word in rest if word[0] == "?"), "")
     none: frozenset[str] = frozenset()
-    command = _Command(tuple(words), marked.get("!"), marked.get("+", none), marked.get("~", none), named)
+    command = _Command(
+        tuple(words),
+        marked.get("^", none),
+        marked.get("!"),
+        marked.get("+", none),
+        marked.get("~", none),
+        named,
+    )
     return frozenset(programs.split("|")), command
 
 
@@ -504,7 +538,8 @@ _ALL = _MANAGERS + _STORES[1:] + _SERVICES[1:] + _KEYS[1:]
 _PRINTING = _by_program(_ALL)
 _HOLDING = _by_program(_FIELDS)
 _LISTING = _by_program(_ENVIRONMENTS)
-PROGRAMS = frozenset((*_PRINTING, *_HOLDING, *_LISTING)) - {"dir", "ls", "ps"}
+_PAIRING = _by_program(_PAIRS)
+PROGRAMS = frozenset((*_PRINTING, *_HOLDING, *_LISTING, *_PAIRING)) - {"dir", "ls", "ps"}
 """Programs of the table."""
 
 
@@ -512,8 +547,8 @@ def _trigger() -> str:
     """Build a pattern of each command of the table that has no keyword: its program, then its first word."""
     keyword = re.compile(rf"(?i){_KEYWORDS}")
     following: dict[str, set[str]] = {}
-    for line in (_ALL + _FIELDS[1:] + _ENVIRONMENTS[1:]).split("\n"):
-        words = [word.split("|") for word in line.split() if word[0] not in "!+~?"]
+    for line in (_ALL + _FIELDS[1:] + _ENVIRONMENTS[1:] + _PAIRS[1:]).split("\n"):
+        words = [word.split("|") for word in line.split() if word[0] not in "!^+~?"]
         if words and " ?" not in line and not any(all(map(keyword.search, word)) for word in words):
             first = words[1] if len(words) > 1 and "*" not in "".join(words[1]) else [""]
             for program in words[0]:
@@ -555,6 +590,7 @@ def asks_for_secret(argv: tuple[str, ...]) -> bool | None:
     if not argv or not _HELP.isdisjoint(argv) or _selects_other(argv):
         return None
     operands = [word for word in argv[1:] if word[:1] not in "-'\"" and " " not in word][:6]
+    operands = [word for word in operands if not _is_named_after(word, argv)]
     program = _SCRIPT.sub("", argv[0].rpartition("/")[2])
     line = " ".join((program, *operands)).replace("_", "-")
     setting = _ASKS_SETTING.search(line)
@@ -564,6 +600,21 @@ def asks_for_secret(argv: tuple[str, ...]) -> bool | None:
         return None
     script = program.replace("_", "-")
     return not (_ASKS.search(script) or _MAKES.search(script))
+
+
+def _is_named_after(word: str, argv: tuple[str, ...]) -> bool:
+    """Tell whether a word is the name of a thing, such as the unit `token-refresh`, and no subcommand.
+
+    A subcommand in which the verb comes last is the first word, beside options and their values.
+    """
+    if not _NAMED_AFTER.search(word):
+        return False
+    if argv[0].rpartition("/")[2] in _MANAGING:
+        return True
+    at = argv.index(word)
+    return any(
+        argv[before][:1] != "-" and (before == 1 or argv[before - 1][:1] != "-") for before in range(1, at)
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -604,7 +655,7 @@ def find_selected_fields(expression: str) -> list[str]:
 @lru_cache(maxsize=1024)
 def _is_secret_field(name: str) -> bool:
     """Tell whether the name of a field ends in a word for a secret, whatever its case."""
-    if _CLOUD_KEY.search(name):
+    if _CLOUD_KEY.search(name) or name == "secret_id":
         return True
     name = _CAMEL.sub("_", name.replace("-", "_"))
     return bool(_SECRET_FIELD.search(name)) and is_name_of_secret(name)
@@ -671,6 +722,12 @@ def is_neutral_variable(name: str) -> bool:
 
 
 @lru_cache(maxsize=1024)
+def prints_pairs(argv: tuple[str, ...]) -> bool:
+    """Tell whether a command prints names with values, of which only the names say what is a secret."""
+    return _is_among(argv, _PAIRING)
+
+
+@lru_cache(maxsize=1024)
 def prints_fields(argv: tuple[str, ...]) -> bool:
     """Tell whether a command prints settings with secrets among them, by the table."""
     return _is_among(argv, _HOLDING)
@@ -694,6 +751,8 @@ def _is_among(
 
 
 def _fits(command: _Command, operands: list[str], options: list[str], is_name: Callable[[str], bool]) -> bool:
+    if not command.never.isdisjoint(operands):
+        return False
     if command.excluded is not None and (not operands or operands[0] in command.excluded):
         return False
     waiting = iter(operands)
