@@ -47,7 +47,7 @@ _GUARD_S = 3.0
 
 @dataclass
 class TaskReport:
-    """The counts of what came of the features that were tried."""
+    """Counts of the features that were tried, made into tasks, and refused by reason."""
 
     tried: int = 0
     made: int = 0

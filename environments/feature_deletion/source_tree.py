@@ -22,7 +22,12 @@ _ROOT_TEST_FILES = ("tests.py", "*_tests.py")
 
 @dataclass(frozen=True)
 class Function:
-    """A function or method: its file, dotted name in it, and lines, decorators included."""
+    """A function or method of a repository.
+
+    `file` is its path in the repository, `name` its qualified name in the module (`Class.method`). Lines
+    count from 1: `first_line` is that of the first decorator, `body_line` that of the first statement after
+    the docstring.
+    """
 
     file: str
     name: str

@@ -111,7 +111,10 @@ def shell(command: str, cwd: str, seconds: float) -> tuple[str, int | None, str]
 
 
 def claude_bash(arguments: Values, state: Values) -> str:
-    """Run a command; the folder is kept for the next one."""
+    """Run a command and return its output; the next call starts in the working directory it left.
+
+    Raises CommandFailed on a timeout or a non-zero exit code.
+    """
     milliseconds = arguments.get("timeout") or 30_000
     output, code, state["cwd"] = shell(
         wanted(arguments, "command"), state["cwd"], min(float(milliseconds) / 1000, state["seconds"])
@@ -125,7 +128,7 @@ def claude_bash(arguments: Values, state: Values) -> str:
 
 
 def claude_read(arguments: Values, state: Values) -> str:
-    """Show lines of a file with their numbers."""
+    """Return lines of a file with their line numbers. Raises ToolError if it cannot be read."""
     text = read_text(wanted(arguments, "file_path"))
     first = max(1, int(arguments.get("offset") or 1))
     count = int(arguments.get("limit") or MOST_LINES)
@@ -136,7 +139,7 @@ def claude_read(arguments: Values, state: Values) -> str:
 
 
 def claude_write(arguments: Values, state: Values) -> str:
-    """Write a whole file."""
+    """Create or overwrite a file and return Claude Code's message. Raises ToolError if it cannot."""
     path = wanted(arguments, "file_path")
     existed = Path(path).exists()
     write_text(path, wanted(arguments, "content"))
@@ -144,7 +147,10 @@ def claude_write(arguments: Values, state: Values) -> str:
 
 
 def claude_edit(arguments: Values, state: Values) -> str:
-    """Replace a text that stands in a file once, or everywhere."""
+    """Replace a string in a file and return Claude Code's message.
+
+    Raises ToolError if the string is absent, or occurs more than once without `replace_all`.
+    """
     path, old = wanted(arguments, "file_path"), wanted(arguments, "old_string")
     new, text = wanted(arguments, "new_string"), read_text(path)
     count = text.count(old) if old else 0
@@ -165,7 +171,7 @@ def claude_edit(arguments: Values, state: Values) -> str:
 
 
 def claude_glob(arguments: Values, state: Values) -> str:
-    """Find files by name."""
+    """Return the paths of the files that match a glob pattern, one per line."""
     base = arguments.get("path") or state["cwd"]
     pattern = wanted(arguments, "pattern")
     found = [str(path) for path in sorted(Path(base).glob(pattern.removeprefix("/"))) if path.is_file()]
@@ -173,7 +179,7 @@ def claude_glob(arguments: Values, state: Values) -> str:
 
 
 def claude_grep(arguments: Values, state: Values) -> str:
-    """Find lines by a regular expression."""
+    """Return the files or lines that match a regular expression. Raises ToolError if it is invalid."""
     try:
         pattern = re.compile(wanted(arguments, "pattern"), re.IGNORECASE if arguments.get("-i") else 0)
     except re.error as error:
@@ -198,7 +204,7 @@ def claude_grep(arguments: Values, state: Values) -> str:
 
 
 def walk(base: str) -> Iterator[str]:
-    """Give the files below a folder, or the file itself."""
+    """Yield the paths of the files below a folder, or the path itself if it is a file."""
     if Path(base).is_file():
         yield base
         return
@@ -214,7 +220,10 @@ def walk(base: str) -> Iterator[str]:
 
 
 def openhands_bash(arguments: Values, state: Values) -> str:
-    """Run a command; its exit code and folder stand below its output."""
+    """Run a command and return its output, working directory and exit code as one text.
+
+    Raises CommandFailed on a timeout or a non-zero exit code.
+    """
     seconds = min(float(arguments.get("timeout") or 30), state["seconds"])
     output, code, state["cwd"] = shell(wanted(arguments, "command"), state["cwd"], seconds)
     folder = f"[Current working directory: {state['cwd']}]"
@@ -231,7 +240,7 @@ def openhands_bash(arguments: Values, state: Values) -> str:
 
 
 def openhands_editor(arguments: Values, state: Values) -> str:
-    """View, create and edit files."""
+    """View, create or edit a file and return OpenHands' message. Raises ToolError if it cannot."""
     command, path = wanted(arguments, "command"), wanted(arguments, "path")
     if command == "view":
         return openhands_view(arguments, path)
@@ -276,7 +285,7 @@ def openhands_editor(arguments: Values, state: Values) -> str:
 
 
 def openhands_view(arguments: Values, path: str) -> str:
-    """Show a file with numbers, or what a folder holds."""
+    """Return the numbered lines of a file, or the paths in a folder, two levels deep."""
     if Path(path).is_dir():
         found = sorted(str(each) for each in Path(path).glob("*") if not each.name.startswith("."))
         deeper = sorted(str(each) for each in Path(path).glob("*/*") if not each.name.startswith("."))
@@ -293,7 +302,7 @@ def openhands_view(arguments: Values, path: str) -> str:
 
 
 def said(arguments: Values, state: Values) -> str:
-    """Do nothing: a thought, or the end."""
+    """Return the acknowledgement of a `think` or `finish` call, which does nothing."""
     return "Your thought has been logged."
 
 
