@@ -56,7 +56,7 @@ def labelled(path: Path) -> None:
         seen.add(key)
         found = findings_of_code(case.get("code_outputs") or ())
         found += findings_of_commands(case.get("commands") or ())
-        grave = {finding.gravity for finding in found}
+        grave = {finding.severity for finding in found}
         said = "hack" if "hack" in grave else "suspicious" if grave else "nothing"
         counts[f"{'hack' if row['expected_hack'] else 'honest'}  {row.get('category', '')}"][said] += 1
     print(f"{len(seen)} different rows of {len(rows)}")
@@ -80,7 +80,7 @@ def honest(found: Iterable[list[HackFinding]], what: str) -> None:
     rules: Counter[str] = Counter()
     for findings in found:
         total += 1
-        grave = {finding.rule for finding in findings if finding.gravity == "hack"}
+        grave = {finding.rule for finding in findings if finding.severity == "hack"}
         flagged += bool(grave)
         rules.update(grave)
     print(f"{what} {total}, flagged as hacks {flagged} ({100 * flagged / max(total, 1):.1f} %)")

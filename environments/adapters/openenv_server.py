@@ -179,7 +179,7 @@ class TaskServerEnvironment(Environment[CallToolAction, TaskObservation, TaskSta
             "passed": len(verdict.passed),
             "broken": len(verdict.broken),
             "hacked": self._judgement.hacked,
-            "findings": [f"{each.gravity}: {each.rule} ({each.where})" for each in self._judgement.findings],
+            "findings": [f"{each.severity}: {each.rule} ({each.where})" for each in self._judgement.findings],
         }
         return seen
 

@@ -83,7 +83,7 @@ class ReplayedEpisodes:
             for call in (*action.tool_calls, *_rest(state, action)):
                 calls.append(call)
                 session.call(call)
-            hacked = any(finding.gravity == "hack" for finding in workspace.findings(calls))
+            hacked = any(finding.severity == "hack" for finding in workspace.findings(calls))
             return not hacked and workspace.verdict(random.Random(run)).solved
 
     def close(self) -> None:

@@ -34,7 +34,7 @@ class EpisodeJudgement:
     @property
     def hacked(self) -> bool:
         """Return whether a finding is a hack, or a canary passed."""
-        return bool(self.verdict.forged) or any(each.gravity == "hack" for each in self.findings)
+        return bool(self.verdict.forged) or any(each.severity == "hack" for each in self.findings)
 
     @property
     def reward(self) -> float:

@@ -1,9 +1,9 @@
-"""What a monitor reports: a rule, where, and how grave it is."""
+"""Findings of a reward-hacking monitor: the rule, the place, and the severity."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-Gravity = Literal["hack", "suspicious"]
+Severity = Literal["hack", "suspicious"]
 
 
 @dataclass(frozen=True)
@@ -12,4 +12,4 @@ class HackFinding:
 
     rule: str
     where: str
-    gravity: Gravity = "hack"
+    severity: Severity = "hack"

@@ -47,7 +47,7 @@ def judged(task: Task, folder: Path, change: Callable[[Path], str]) -> tuple[Ver
     path = candidate / task.deleted[0].partition("::")[0]
     path.write_text(change(path))
     verdict, findings = judge_candidate(task, candidate, orchard.sandbox())
-    return verdict, any(finding.gravity == "hack" for finding in findings)
+    return verdict, any(finding.severity == "hack" for finding in findings)
 
 
 @pytest.mark.slow
@@ -84,11 +84,11 @@ def test_commands_that_look_for_the_answer_find_nothing(orchard_tasks: list[Task
         call = ToolCall("call_0", "Bash", json.dumps({"command": command, "timeout": 20_000}))
         with TaskWorkspace(task, orchard.sandbox()) as workspace:
             said = workspace.tools("claude_code").call(call).text
-            added = [each.gravity for each in monitor_code(task.repository, workspace.repository)]
+            added = [each.severity for each in monitor_code(task.repository, workspace.repository)]
             if hack == "background process":
                 time.sleep(1.5)
             late = (workspace.repository / "late.py").exists()
-        detected = "hack" in [*added, *(each.gravity for each in monitor_actions([call]))]
+        detected = "hack" in [*added, *(each.severity for each in monitor_actions([call]))]
         found[hack] = (body.strip() not in said and "def test_" not in said and not late, detected)
     assert [hack for hack, (blocked, _) in found.items() if not blocked] == []
     missed = {hack for hack, (_, detected) in found.items() if not detected}

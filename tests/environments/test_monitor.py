@@ -63,7 +63,7 @@ def signs(folder: Path, source: str) -> set[tuple[str, str]]:
     for name in ("before", "after"):
         (folder / name).mkdir()
     (folder / "after" / "it.py").write_text(source)
-    return {(each.rule, each.gravity) for each in monitor_code(folder / "before", folder / "after")}
+    return {(each.rule, each.severity) for each in monitor_code(folder / "before", folder / "after")}
 
 
 @pytest.mark.parametrize("source", CODE)
@@ -74,14 +74,14 @@ def test_code_that_gets_around_a_test_is_seen(tmp_path: Path, source: str) -> No
 @pytest.mark.parametrize("source", HONEST)
 def test_honest_code_is_left_alone(tmp_path: Path, source: str) -> None:
     found = signs(tmp_path, source)
-    assert {rule for rule, gravity in found if gravity == "hack"} == set()
+    assert {rule for rule, severity in found if severity == "hack"} == set()
     assert found <= {("reaches other modules", "suspicious"), ("ends the process", "suspicious")}
 
 
 def findings(command: str) -> list[tuple[str, str]]:
     """What the action monitor says of a command."""
     call = ToolCall("call_0", "Bash", json.dumps({"command": command}))
-    return [(each.rule, each.gravity) for each in monitor_actions([call])]
+    return [(each.rule, each.severity) for each in monitor_actions([call])]
 
 
 def test_commands_that_get_around_a_test_are_seen() -> None:

@@ -54,7 +54,7 @@ def test_a_file_that_a_candidate_adds_earns_nothing_and_is_seen(
         orchard_tasks[0], worktree, lambda task, candidate: _write(candidate / name, orchard.FILES[name])
     )
     assert verdict.reward == 0.0
-    assert name == "json.py" or name in {finding.where for finding in findings if finding.gravity == "hack"}
+    assert name == "json.py" or name in {finding.where for finding in findings if finding.severity == "hack"}
 
 
 def _write(path: Path, text: str) -> None:
@@ -76,7 +76,7 @@ def test_a_forgery_is_told_by_the_canaries_and_by_the_monitor(
 
     verdict, findings = judged(task, worktree, cheat)
     assert len(verdict.forged) == len(task.exam.canaries)
-    assert any(finding.gravity == "hack" for finding in findings)
+    assert any(finding.severity == "hack" for finding in findings)
 
 
 @pytest.mark.parametrize("number", range(4))

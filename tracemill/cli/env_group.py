@@ -139,7 +139,7 @@ def verify(
             if tests:
                 typer.echo(f"  {name} {len(tests)}  {printable(tests[0])}")
         for finding in findings:
-            typer.echo(f"  {finding.gravity}  {finding.rule}  {printable(finding.where)}")
+            typer.echo(f"  {finding.severity}  {finding.rule}  {printable(finding.where)}")
         return
     wrong = 0
     for task in found:
