@@ -156,7 +156,9 @@ class Task:
         )
         if digest_of(right, wrong) != exam.digest:
             raise EnvironmentTaskError(
-                f"the tests of {folder} were changed", "the tests as they were written"
+                f"the tests of {folder} were changed",
+                "the tests that `tracemill env make` wrote",
+                "restore them, or make the task again",
             )
         return cls(
             folder,

@@ -25,8 +25,8 @@ class Function:
     """A function or method of a repository.
 
     `file` is its path in the repository, `name` its qualified name in the module (`Class.method`). Lines
-    count from 1: `first_line` is that of the first decorator, `body_line` that of the first statement after
-    the docstring.
+    count from 1: `first_line` is that of the first decorator, `body_line` that of the first statement of the
+    body, which may be the docstring.
     """
 
     file: str

@@ -80,7 +80,7 @@ def test_a_candidate_is_judged_and_what_the_monitor_sees_is_said(made: Path) -> 
         (["verify", "nowhere"], "nowhere holds no task; expected folders that `tracemill env make` wrote"),
         (
             ["verify", "tasks", "--repository", "."],
-            "tasks holds 2 tasks; expected one task with --repository",
+            "tasks holds 2 tasks; expected a single task where --repository is given; ",
         ),
         (
             ["run", "tasks", "--policy", "nobody"],

@@ -130,7 +130,11 @@ def verify(
     found, chosen = read_tasks(tasks), choose_sandbox(sandbox)
     if repository is not None:
         if len(found) != 1:
-            raise EnvironmentTaskError(f"{tasks} holds {len(found)} tasks", "one task with --repository")
+            raise EnvironmentTaskError(
+                f"{tasks} holds {len(found)} tasks",
+                "a single task where --repository is given",
+                "name the folder of one task",
+            )
         verdict, findings = judge_candidate(found[0], repository, chosen)
         typer.echo(
             f"reward {verdict.reward:.3f}  {len(verdict.passed)} of {len(found[0].exam.fail_to_pass)} pass"
