@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 from decide import decide, is_lost  # noqa: E402  # pyright: ignore
-from mix_tests import Mix, mixes_of, write_mix  # noqa: E402  # pyright: ignore
+from mix_tests import MixedTests, mixes_of, write_mix  # noqa: E402  # pyright: ignore
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
 REWARD = Path(os.environ.get("REWARD_FILE", "/logs/verifier/reward.txt"))
@@ -27,7 +27,7 @@ PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them inst
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
-def run(exam: dict, mix: Mix) -> dict:
+def run(exam: dict, mix: MixedTests) -> dict:
     """Return what a child process says of a copy of the tests, some of them wrong."""
     user = 100_000 + secrets.randbelow(1_000_000)
     with tempfile.TemporaryDirectory() as name:
@@ -100,7 +100,7 @@ def main() -> None:
     names = ("fail_to_pass", "pass_to_pass", "canaries")
     known = [exam[name] for name in names]
     mixes = mixes_of(known[0], HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
-    mixed: list[tuple[dict, Mix]] = []
+    mixed: list[tuple[dict, MixedTests]] = []
     for mix in mixes:
         mixed.append((run(exam, mix), mix))
         if is_lost(*known, mixed):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tracemill.environments.parse_python import PARSING
 from tracemill.environments.verdict.decide import decide, is_lost
-from tracemill.environments.verdict.mix_tests import Mix, mixes_of, write_mix
+from tracemill.environments.verdict.mix_tests import MixedTests, mixes_of, write_mix
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 
 _LEAST_SECONDS, _SLOWER = 20.0, 20.0
@@ -68,7 +68,7 @@ def judge(bed: TestBed, exam: Exam, candidate: Path, rng: random.Random | None =
         mixes = mixes_of(exam.fail_to_pass, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
     counts = exam.fail_to_pass, exam.pass_to_pass, exam.canaries
     runs: list[TestRun] = []
-    mixed: list[tuple[Mapping[str, str], Mix]] = []
+    mixed: list[tuple[Mapping[str, str], MixedTests]] = []
     for mix in mixes:
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as name:
             tests = Path(name, "tests")

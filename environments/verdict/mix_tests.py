@@ -14,35 +14,42 @@ _FEW = 3
 
 
 @dataclass(frozen=True)
-class Mix:
-    """The tests of a copy that are wrong: functions by name, and files that are wrong as a whole."""
+class MixedTests:
+    """A copy of a test suite in which some tests are replaced by their wrong versions.
+
+    `functions` are the names of the replaced functions, `files` the paths of files replaced as a whole.
+    """
 
     functions: frozenset[str]
     files: frozenset[str]
     whole: frozenset[str]
-    """Files whose tests cannot be told apart, wrong or right."""
+    """Paths of all files whose tests cannot be replaced one by one, replaced or not."""
 
     def is_wrong(self, test: str) -> bool:
         """Return whether the copy holds the wrong version of a test, named by its id."""
         file, name = test.partition("::")[0], test.partition("[")[0].rpartition("::")[2]
         return file in self.files if file in self.whole else name in self.functions
 
-    def opposite(self, functions: frozenset[str]) -> "Mix":
-        """Return the mix in which what is right here is wrong; `functions` are all that have two versions."""
-        return Mix(functions - self.functions, self.whole - self.files, self.whole)
+    def opposite(self, functions: frozenset[str]) -> "MixedTests":
+        """Return the copy in which the other tests are replaced.
+
+        `functions` are the names of all functions that have a wrong version.
+        """
+        return MixedTests(functions - self.functions, self.whole - self.files, self.whole)
 
 
-def mixes_of(counted: Sequence[str], right: Path, wrong: Path, coin: Callable[[], bool]) -> list[Mix]:
-    """Return the mixes of a verdict: two pairs, three where fewer than three test functions count.
+def mixes_of(counted: Sequence[str], right: Path, wrong: Path, coin: Callable[[], bool]) -> list[MixedTests]:
+    """Return the copies of a verdict: two pairs of opposites, three pairs for fewer than three functions.
 
-    Who forges a test without knowing whether it is right guesses all of its coins, or is caught.
+    `counted` are the ids of the tests that count; `coin` returns a random bool. A candidate that forges the
+    outcome of a test must guess in every copy whether the test is right.
     """
     pairs = 2 if len({test.partition("[")[0] for test in counted}) >= _FEW else 3
     return [mix for _ in range(pairs) for mix in mix_tests(right, wrong, coin)]
 
 
-def mix_tests(right: Path, wrong: Path, coin: Callable[[], bool]) -> tuple[Mix, Mix]:
-    """Return two mixes, each other's opposite; a coin makes a function or a file wrong in the first."""
+def mix_tests(right: Path, wrong: Path, coin: Callable[[], bool]) -> tuple[MixedTests, MixedTests]:
+    """Return two opposite copies; `coin` decides which functions and files are replaced in the first."""
     functions: dict[str, bool] = {}
     files: dict[str, bool] = {}
     for path in sorted(right.rglob("*.py")):
@@ -55,7 +62,7 @@ def mix_tests(right: Path, wrong: Path, coin: Callable[[], bool]) -> tuple[Mix, 
             files[file] = coin()
         else:
             functions |= {name: coin() for name in sorted(names) if name not in functions}
-    mix = Mix(
+    mix = MixedTests(
         frozenset(name for name, is_wrong in functions.items() if is_wrong),
         frozenset(file for file, is_wrong in files.items() if is_wrong),
         frozenset(files),
@@ -63,8 +70,8 @@ def mix_tests(right: Path, wrong: Path, coin: Callable[[], bool]) -> tuple[Mix, 
     return mix, mix.opposite(frozenset(functions))
 
 
-def write_mix(mix: Mix, right: Path, wrong: Path, folder: Path) -> None:
-    """Replace in `folder`, a copy of the right tests, what a mix has wrong."""
+def write_mix(mix: MixedTests, right: Path, wrong: Path, folder: Path) -> None:
+    """Write the wrong versions that `mix` names into `folder`, a copy of the right tests."""
     for path in sorted(right.rglob("*.py")):
         file = path.relative_to(right).as_posix()
         here, there = path.read_bytes(), (wrong / file).read_bytes()

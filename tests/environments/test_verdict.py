@@ -15,7 +15,7 @@ from tracemill.environments.task import Task
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.decide import decide, is_lost
 from tracemill.environments.verdict.judge import Verdict
-from tracemill.environments.verdict.mix_tests import Mix, mix_tests, write_mix
+from tracemill.environments.verdict.mix_tests import MixedTests, mix_tests, write_mix
 
 Cheat = Callable[[Task, Path], None]
 
@@ -106,8 +106,8 @@ def test_an_answer_taken_from_the_asserting_line_earns_nothing(
     assert "inspects frames or source" in {finding.rule for finding in findings}
 
 
-A_WRONG = Mix(frozenset("a"), frozenset(), frozenset())
-REST_WRONG = Mix(frozenset("bc"), frozenset(), frozenset())
+A_WRONG = MixedTests(frozenset("a"), frozenset(), frozenset())
+REST_WRONG = MixedTests(frozenset("bc"), frozenset(), frozenset())
 
 
 def outcomes(**changed: str) -> dict[str, str]:
