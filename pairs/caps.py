@@ -24,7 +24,7 @@ LEAST_KEPT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class PairCaps:
     """Limits on the rows of a release; 0 is no limit.
 
     - `per_trace`: rows of a trace. `per_operation`: rows of a trace with the same chosen operation. Both are
@@ -64,7 +64,7 @@ class CapCount:
 
 
 def apply_caps(
-    pairs: Sequence[DPOPair], caps: Caps, pinned: Collection[int] = ()
+    pairs: Sequence[DPOPair], caps: PairCaps, pinned: Collection[int] = ()
 ) -> tuple[list[CappedRow], list[CapCount]]:
     """Return the rows that caps drop, by index, and a count for each cap in the order of application.
 
@@ -121,7 +121,7 @@ _CAPS_ON_SHARES = ("repository_cap", "cell_cap", "deciding_cap")
 _Limit = Callable[[Sequence[str | None]], int | None]
 
 
-def _ordered_caps(caps: Caps) -> list[tuple[str, Key, _Limit]]:
+def _ordered_caps(caps: PairCaps) -> list[tuple[str, Key, _Limit]]:
     return [
         ("operation_cap", _trace_and_operation, lambda kinds: caps.per_operation or None),
         ("trace_cap", _trace, lambda kinds: caps.per_trace or None),

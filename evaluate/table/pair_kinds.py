@@ -6,7 +6,7 @@ from typing import Any
 
 from tracemill.evaluate.table.student_draws import Decided
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.pairs.caps import Caps, apply_caps, is_deciding
+from tracemill.pairs.caps import PairCaps, apply_caps, is_deciding
 from tracemill.records.identity import make_trace_id
 from tracemill.records.message import Message
 from tracemill.records.pair import DPOPair
@@ -59,7 +59,7 @@ def count_pair_kinds(teachers: Sequence[DPOPair], others: Sequence[DPOPair]) -> 
     `caps` has what each cap drops.
     """
     pairs = [*teachers, *others]
-    gone, counts = apply_caps(pairs, Caps())
+    gone, counts = apply_caps(pairs, PairCaps())
     lost = {each.row for each in gone}
     kept = [pair for row, pair in enumerate(pairs) if row not in lost]
     return {

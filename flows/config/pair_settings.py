@@ -4,11 +4,11 @@ from dataclasses import fields
 
 from pydantic import Field, NonNegativeInt
 
-from tracemill.pairs.caps import Caps
+from tracemill.pairs.caps import PairCaps
 from tracemill.pairs.side_text import Wording
 from tracemill.records.frozen_model import FrozenModel
 
-_CAPS = Caps()
+_CAPS = PairCaps()
 
 
 class PairSettings(FrozenModel):
@@ -31,6 +31,6 @@ class PairSettings(FrozenModel):
     floor: NonNegativeInt = _CAPS.floor
     """Rows that caps leave, where there are as many."""
 
-    def caps(self) -> Caps:
+    def caps(self) -> PairCaps:
         """Return the caps these settings name."""
-        return Caps(**{each.name: getattr(self, each.name) for each in fields(Caps)})
+        return PairCaps(**{each.name: getattr(self, each.name) for each in fields(PairCaps)})

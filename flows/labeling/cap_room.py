@@ -15,7 +15,7 @@ from tracemill.agreement.world.world_state import ContextHistory
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.vote_policy import build_vote_policy
 from tracemill.harnesses.operations import find_action_operation
-from tracemill.pairs.caps import Caps, rank_of
+from tracemill.pairs.caps import PairCaps, rank_of
 from tracemill.pairs.teacher_pairs import teacher_pair
 from tracemill.records.identity import StepId, digest
 from tracemill.records.label_source import sources_of_traces
@@ -62,7 +62,7 @@ class _Pair(NamedTuple):
 class CapRoom:
     """The number of pairs that the caps of a release still allow in each session of a run."""
 
-    def __init__(self, caps: Caps, traces: int, policy: Policy) -> None:
+    def __init__(self, caps: PairCaps, traces: int, policy: Policy) -> None:
         """Set the caps of a run over so many `traces` of the workspace.
 
         Where the caps would leave fewer rows than the floor, each session has room for its part of the floor,

@@ -5,12 +5,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from tracemill.pairs.caps import CappedRow, Caps, apply_caps, rank_of
+from tracemill.pairs.caps import CappedRow, PairCaps, apply_caps, rank_of
 from tracemill.records.message import Message
 from tracemill.records.pair import DPOPair
 
 OVER_TWO = "over the limit of 2 pairs of one action type per session"
-NONE = Caps(0, 0, 0.0, 0.0, 0.0, 0)
+NONE = PairCaps(0, 0, 0.0, 0.0, 0.0, 0)
 CELL = replace(NONE, cell_share=0.25)
 
 
@@ -33,7 +33,7 @@ def pair(trace: str, step: int, chosen: str = "edit", rejected: str = "run", **c
     )
 
 
-def left(pairs: list[DPOPair], caps: Caps) -> list[DPOPair]:
+def left(pairs: list[DPOPair], caps: PairCaps) -> list[DPOPair]:
     gone = {each.row for each in apply_caps(pairs, caps)[0]}
     return [pair for row, pair in enumerate(pairs) if row not in gone]
 
@@ -41,10 +41,10 @@ def left(pairs: list[DPOPair], caps: Caps) -> list[DPOPair]:
 def test_without_caps_and_up_to_the_floor_everything_stays() -> None:
     pairs = [pair("t", step) for step in range(50)]
     assert left(pairs, NONE) == pairs
-    caps = Caps(per_trace=8)
+    caps = PairCaps(per_trace=8)
     assert left(pairs, caps) == pairs
     assert len(left([*pairs, pair("t", 50)], caps)) == 50
-    assert len(left([*pairs, pair("t", 50)], Caps())) == 51
+    assert len(left([*pairs, pair("t", 50)], PairCaps())) == 51
 
 
 def test_of_pairs_that_were_paid_for_the_defaults_take_few() -> None:
@@ -69,8 +69,8 @@ def test_of_pairs_that_were_paid_for_the_defaults_take_few() -> None:
     assert len(paid) == 2_166
     for share in (1.0, 0.3, 0.1):
         some = draw.sample(paid, int(len(paid) * share))
-        assert len(some) - len(left(some, Caps())) <= 0.15 * len(some)
-    assert len(left(paid, Caps(per_trace=8, per_operation=2))) < 0.15 * len(paid)
+        assert len(some) - len(left(some, PairCaps())) <= 0.15 * len(some)
+    assert len(left(paid, PairCaps(per_trace=8, per_operation=2))) < 0.15 * len(paid)
 
 
 def test_caps_on_shares_drop_the_worst_of_the_paid_pairs_and_few_of_them() -> None:
@@ -93,7 +93,7 @@ def test_caps_on_shares_drop_the_worst_of_the_paid_pairs_and_few_of_them() -> No
 def test_a_trace_has_at_most_so_many_rows_and_so_many_of_a_class() -> None:
     operations = ("edit", "run", "read", "search", "list", "finish")
     pairs = [pair(f"t{n}", step, operations[step % 6]) for n in range(3) for step in range(30)]
-    caps = Caps(per_trace=8, per_operation=2, repository_share=0, cell_share=0, deciding_share=0, floor=0)
+    caps = PairCaps(per_trace=8, per_operation=2, repository_share=0, cell_share=0, deciding_share=0, floor=0)
     kept = left(pairs, caps)
     assert Counter(each.step_id.split(":")[0] for each in kept) == {"t0": 8, "t1": 8, "t2": 8}
     by_class = Counter((each.step_id.split(":")[0], each.chosen_operation) for each in kept)
@@ -190,7 +190,7 @@ def test_the_order_of_the_rows_does_not_matter() -> None:
         )
         for n in range(200)
     ]
-    caps = Caps(per_trace=8, per_operation=2, floor=12)
+    caps = PairCaps(per_trace=8, per_operation=2, floor=12)
     kept = {each.pair_id for each in left(pairs, caps)}
     for seed in range(5):
         random.Random(seed).shuffle(pairs)
