@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.ingesters.discover import discover, walk_files_below, why_unread
-from tracemill.ingesters.format import Format, Record
+from tracemill.ingesters.format import Record, SessionFormat
 from tracemill.ingesters.reading.row_files import iter_rows
 from tracemill.ingesters.registry import format_of
 from tracemill.records.errors import SourceError
@@ -109,7 +109,7 @@ def take_census(paths: Iterable[Path | str]) -> Census:
     return census
 
 
-def _count(record: Record, form: Format, census: VersionCensus) -> None:
+def _count(record: Record, form: SessionFormat, census: VersionCensus) -> None:
     census.records += 1
     for seen in form.kinds(record):
         outer, _, inner = seen.kind.partition(" ")

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from tracemill.ingesters.format import Format, Record
+from tracemill.ingesters.format import Record, SessionFormat
 from tracemill.ingesters.reading.decompress import Stream, open_bytes
 from tracemill.ingesters.reading.json_reading import raise_source_errors, read_json
 from tracemill.ingesters.reading.sqlite_files import MAGIC
@@ -127,7 +127,7 @@ def _detect_value(path: Path, head: bytes) -> str | None:
     return detect_list_format(value) if isinstance(value, list) else None
 
 
-def _detect_by_head(head: bytes, formats: Iterable[Format]) -> str | None:
+def _detect_by_head(head: bytes, formats: Iterable[SessionFormat]) -> str | None:
     """Return the dialect of a JSON value by its first bytes, None where they are not enough."""
     head = head.lstrip(_BEFORE_VALUE)
     return _ask_formats(lambda form: form.detect_head(head), formats) if head[:1] == b"{" else None
@@ -224,7 +224,9 @@ def detect_table_format(schema: Any) -> str | None:
     return dialect or (EVALUATION if _is_evaluation(record) else None)
 
 
-def _ask_formats(detect: Callable[[Format], str | None], formats: Iterable[Format] = FORMATS) -> str | None:
+def _ask_formats(
+    detect: Callable[[SessionFormat], str | None], formats: Iterable[SessionFormat] = FORMATS
+) -> str | None:
     """Return the first dialect that a format detects; packages are searched after tracemill's formats."""
     return next((dialect for form in formats if (dialect := detect(form))), None)
 

@@ -65,11 +65,11 @@ class FormatFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """One session format, as the registry holds it.
+class SessionFormat:
+    """A registered session format: how its files are recognised and read.
 
-    `name` is the source of its traces. Raise `version` when the same files give other traces, so that they
-    are read again. `dialects` are the variants of its files.
+    `name` becomes the `source` of its traces. Raise `version` when the same files give other traces, so that
+    they are read again. `dialects` are the variants of its files.
 
     `detect` returns the dialect of one JSON object, None for another format; formats are asked in the order
     of the registry. `read` yields the traces of one source and fills the report, which names the dialect; it

@@ -7,7 +7,7 @@ of tracemill's own formats.
 import sys
 from collections.abc import Mapping
 
-from tracemill.ingesters.format import Format
+from tracemill.ingesters.format import SessionFormat
 from tracemill.records.errors import ConfigError
 from tracemill.records.registry import Registry
 
@@ -17,7 +17,7 @@ def _warn(error: ConfigError) -> None:
     sys.stderr.write(f"tracemill: {error}; its sessions are not read\n")
 
 
-FORMATS: Registry[Format] = Registry(
+FORMATS: Registry[SessionFormat] = Registry(
     "session format",
     "tracemill.ingesters",
     {
@@ -37,13 +37,13 @@ FORMATS: Registry[Format] = Registry(
         "openhands": "tracemill.ingesters.openhands.format:FORMAT",
         "swe_gym": "tracemill.ingesters.swe_gym.format:FORMAT",
     },
-    fits=lambda name, form: isinstance(form, Format) and form.name == name,
-    expected="a Format of that name",
+    fits=lambda name, form: isinstance(form, SessionFormat) and form.name == name,
+    expected="a SessionFormat of that name",
     on_import_error=_warn,
 )
 
 
-def format_of(dialect: str | None) -> Format | None:
+def format_of(dialect: str | None) -> SessionFormat | None:
     """Return the format a dialect belongs to, None where there is none."""
     if dialect is None:
         return None

@@ -3,7 +3,7 @@
 A result is reused while the versions of what made it are equal. Each version is an integer constant
 beside its code:
 
-- `version` of each `Format` of a source, in its folder of `ingesters`
+- `version` of each `SessionFormat` of a source, in its folder of `ingesters`
 - `SELECTION_VERSION` in `flows.admission.trace_inventory`
 - `REDACTION_VERSION` in `privacy.redaction.redactor`
 - `PRESENTATION_VERSION` in `harnesses.presentation`

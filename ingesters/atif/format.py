@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, RowReader, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, RowReader, SessionFormat, lazy_function
 
 _HEAD = re.compile(rb'\{\s*"schema_version":\s*"ATIF-v')
 
@@ -33,7 +33,7 @@ def _beside(path: Path) -> Iterator[str]:
     yield from map(str, continuation_paths(path))
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="atif",
     version=3,
     dialects=("atif",),

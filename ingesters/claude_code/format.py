@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemill.ingesters.claude_code.record_fields import is_native
-from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
 
 _OF_RUNS = frozenset(("instance_id", "traj_id", "trajectory_id", "history", "trajectory", "attempts"))
 """Keys of runs and dataset rows, which may hold records of any kind."""
@@ -25,7 +25,7 @@ def _beside(path: Path) -> Iterator[str]:
         yield f"{path.parent}/{path.name.partition('.')[0]}.meta.json"
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="claude_code",
     version=5,
     dialects=("claude_code",),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
@@ -94,7 +94,7 @@ def _detect(record: Record) -> str | None:
     return "cline_session" if is_session(record) else None
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="cline",
     version=1,
     dialects=("cline", "cline_session"),

@@ -1,6 +1,6 @@
 """Rollouts of Codex CLI as a format of the registry."""
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
 
 _RECORDS = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "compacted"))
 _FIRST_LINE = frozenset(("id", "timestamp", "instructions"))
@@ -14,7 +14,7 @@ def _detect(record: Record) -> str | None:
     return "codex" if kind is None and record.keys() >= _FIRST_LINE and "messages" not in record else None
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="codex",
     version=1,
     dialects=("codex",),

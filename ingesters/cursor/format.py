@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
@@ -52,7 +52,7 @@ def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
     return [each for each in sources if each.path.name != "workspace.json" or each.path.parent not in folders]
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="cursor",
     version=2,
     dialects=("cursor", "cursor_markdown"),

@@ -1,6 +1,6 @@
 """Gemini CLI sessions as a format of the registry."""
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
 
 
 def _detect(record: Record) -> str | None:
@@ -8,7 +8,7 @@ def _detect(record: Record) -> str | None:
     return "gemini_cli" if "projectHash" in record and isinstance(record.get("sessionId"), str) else None
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="gemini_cli",
     version=1,
     dialects=("gemini_cli",),

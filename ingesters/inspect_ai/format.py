@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
 from tracemill.records.ingest_report import IngestReport
 
 
@@ -25,7 +25,7 @@ def _records(path: Path, report: IngestReport) -> Iterator[Record]:
     yield from read_log(path, report).samples
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="inspect_ai",
     version=4,
     dialects=("inspect_ai",),

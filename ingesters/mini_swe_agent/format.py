@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
-from tracemill.ingesters.format import Format, FormatFacts, Record, RowReader, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, RowReader, SessionFormat, lazy_function
 
 _COMMAND = re.compile(r"```(?:mswea_bash_command|bash)\s*\n|<(?:mswea_bash_command|bash_code)>")
 
@@ -36,7 +36,7 @@ def _row_reader(dialect: str) -> RowReader:
     return lambda row, origin, report, _: (trace_of_mini_trajectory(row, None, origin, report),)
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="mini_swe_agent",
     version=6,
     dialects=("mini_swe_agent",),

@@ -2,7 +2,7 @@
 
 import re
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
 
 PRINTED = re.compile(rb"\s*Exporting session: ses_\w+\r?\n")
 """The line that opencode prints to the terminal; `2>&1` writes it before the export."""
@@ -27,7 +27,7 @@ def _detect_text(head: bytes) -> str | None:
     return _detect_head(head[printed.end() :].lstrip()) if printed else None
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="opencode",
     version=1,
     dialects=("opencode",),

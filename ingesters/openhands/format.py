@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, RowReader, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, RowReader, SessionFormat, lazy_function
 from tracemill.ingesters.reading.source_file import SourceFile
 
 _MAX_ITEMS = 50
@@ -118,7 +118,7 @@ def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
     return drop_read_log_files(sources)
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="openhands",
     version=2,
     dialects=(

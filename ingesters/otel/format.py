@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
 
 _HEAD = re.compile(rb'\{\s*"resource_?[sS]pans":\s*\[.*?"spans":\s*\[\s*\{.*?"key":\s*"gen_ai\.', re.DOTALL)
 
@@ -39,7 +39,7 @@ def _detect_head(head: bytes) -> str | None:
     return "otel" if _HEAD.match(head) else None
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="otel",
     version=4,
     dialects=("otel",),

@@ -1,6 +1,6 @@
 """Pi sessions as a format of the registry."""
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
 
 _ENTRY_TYPES = frozenset(("message", "model_change", "thinking_level_change", "compaction", "branch_summary"))
 _OF_OTHERS = frozenset(("sessionId", "uuid", "harness"))
@@ -18,7 +18,7 @@ def _detect(record: Record) -> str | None:
     return "pi" if is_header or is_entry else None
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="pi",
     version=1,
     dialects=("pi",),

@@ -1,6 +1,6 @@
 """Session traces of the Hub as a format of the registry."""
 
-from tracemill.ingesters.format import Format, FormatFacts, Record, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
 
 
 def _detect(record: Record) -> str | None:
@@ -9,7 +9,7 @@ def _detect(record: Record) -> str | None:
     return "sts" if named and record.get("type") == "session" else None
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="sts",
     version=6,
     dialects=("sts",),

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
-from tracemill.ingesters.format import Format, FormatFacts, Record, RowReader, lazy_function
+from tracemill.ingesters.format import FormatFacts, Record, RowReader, SessionFormat, lazy_function
 
 _HEAD = re.compile(
     rb'\{\s*(?:"environment":\s*"[^"]{0,200}",\s*)?"trajectory":\s*\[\s*\{\s*"action":\s*"'
@@ -40,7 +40,7 @@ def _row_reader(dialect: str) -> RowReader:
     return lambda row, origin, report, _: read_swe_agent_run(row, None, origin, report)
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="swe_agent",
     version=6,
     dialects=("swe_agent",),

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tracemill.ingesters.common.run_identity import FACT_COLUMNS
-from tracemill.ingesters.format import Format, FormatFacts, PreviewColumns, Record, RowReader, lazy_function
+from tracemill.ingesters.format import (
+    FormatFacts,
+    PreviewColumns,
+    Record,
+    RowReader,
+    SessionFormat,
+    lazy_function,
+)
 from tracemill.ingesters.swe_gym.row_signs import LISTS, is_response_row, is_turn
 
 _MAX_CHARS = 100_000
@@ -87,7 +94,7 @@ def _is_small(leaf: str) -> bool:
     return column in FACT_COLUMNS and not rest
 
 
-FORMAT = Format(
+FORMAT = SessionFormat(
     name="swe_gym",
     version=12,
     dialects=("swe_gym",),

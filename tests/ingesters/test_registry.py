@@ -33,7 +33,7 @@ from pathlib import Path
 
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.report_counts import count_traces_in_report
-from tracemill.ingesters.format import Format
+from tracemill.ingesters.format import SessionFormat
 from tracemill.ingesters.reading.json_reading import iter_json_lines
 from tracemill.records.identity import make_trace_id
 from tracemill.records.message import Message
@@ -57,7 +57,7 @@ def read(path, report):
     yield from count_traces_in_report([Trace(trace_id, "notes", report.dialect, "notes", whole)], report)
 
 
-FORMAT = Format("notes", {version}, ("notes",), detect, read)
+FORMAT = SessionFormat("notes", {version}, ("notes",), detect, read)
 """
 BROKEN = """
 from pathlib import Path
@@ -229,7 +229,7 @@ def test_a_package_that_cannot_be_imported_is_one_line_and_the_others_are_read(
 
 
 @pytest.mark.parametrize(
-    "given", ["FORMAT = 'notes'", "FORMAT = Format('diary', 1, ('notes',), detect, read)"]
+    "given", ["FORMAT = 'notes'", "FORMAT = SessionFormat('diary', 1, ('notes',), detect, read)"]
 )
 def test_a_package_that_gives_something_else_is_one_line(
     call: Call, site: Path, tmp_path: Path, given: str
@@ -237,8 +237,8 @@ def test_a_package_that_gives_something_else_is_one_line(
     write_format(site, FORMAT.replace("{version}", "1") + given)
     line = refusal_of(call("ingest", sessions(tmp_path / "s"), "--workspace", tmp_path / "w"))
     assert line == (
-        "tracemill: the session format 'notes' of a package is not valid; expected a Format of that name; "
-        "update or remove the package that gives it"
+        "tracemill: the session format 'notes' of a package is not valid; "
+        "expected a SessionFormat of that name; update or remove the package that gives it"
     )
     assert not (tmp_path / "w").exists()
 

@@ -10,7 +10,7 @@ from tracemill.records.printable import printable, printable_count
 
 if TYPE_CHECKING:
     from tracemill.ingesters.census import Census
-    from tracemill.ingesters.format import Format
+    from tracemill.ingesters.format import SessionFormat
 
 _NAMED = 3
 """Number of files named per reason."""
@@ -38,7 +38,7 @@ def list_formats(json: Json = False) -> None:
                 typer.echo(f"  {name:<13}  {shown}")
 
 
-def _facts(form: "Format") -> dict[str, str | list[str]]:
+def _facts(form: "SessionFormat") -> dict[str, str | list[str]]:
     """Return what a format says of itself; one of a package may say its dialects alone."""
     told: dict[str, str | list[str]] = {"format": form.name, "dialects": list(form.dialects)}
     if (facts := form.facts) is not None:
