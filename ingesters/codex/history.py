@@ -55,8 +55,8 @@ class _Answer:
 
 
 @dataclass(slots=True)
-class TurnFacts:
-    """The settings of the turn that is recorded."""
+class TurnSettings:
+    """The settings of the turn that is being read: model, working directory, and output limit in bytes."""
 
     model: str | None = None
     cwd: str | None = None
@@ -67,7 +67,7 @@ class CodexHistory:
     """The contexts of a session under construction; `copied` is True while a fork repeats its origin."""
 
     def __init__(self, system: str | None, report: IngestReport) -> None:
-        self.turn = TurnFacts()
+        self.turn = TurnSettings()
         self.copied = False
         self.unread: Counter[str] = Counter()
         self._system = system
