@@ -14,7 +14,7 @@ from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.atif.continuations import join_traces, read_continuations
 from tracemill.ingesters.atif.steps import (
     step_action,
-    step_facts,
+    step_metadata,
     step_observations,
     step_results,
     step_text,
@@ -212,7 +212,7 @@ def _add_action(
 ) -> None:
     action = step_action(step)
     if action.content.strip() or action.tool_calls:
-        context.add_action(action, step_facts(step, agent))
+        context.add_action(action, step_metadata(step, agent))
         if step.get("is_copied_context") or step.get("llm_call_count") == 0:
             context.steps.pop()
             report.flags[COPIED if step.get("is_copied_context") else NO_MODEL] += 1

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracemill.ingesters.common.chat_messages import make_chat_observation
-from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.ingesters.common.growing_context import StepMetadata
 from tracemill.ingesters.common.openai_messages import (
     as_mapping,
     first_text,
@@ -98,7 +98,7 @@ def _result(result: Mapping[str, Any], text: str, call_id: str) -> Message:
     return Message("tool", text, (), call_id, None, failed, kind if kind in _KINDS else None)
 
 
-def step_facts(step: Mapping[str, Any], agent: Mapping[str, Any]) -> StepFacts:
+def step_metadata(step: Mapping[str, Any], agent: Mapping[str, Any]) -> StepMetadata:
     """Return model, usage and time of a step of the agent."""
     metrics = as_mapping(step.get("metrics"))
     cost = metrics.get("cost_usd")
@@ -107,7 +107,7 @@ def step_facts(step: Mapping[str, Any], agent: Mapping[str, Any]) -> StepFacts:
         cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
     )
     model = first_text(step.get("model_name"), agent.get("model_name"))
-    return StepFacts(model, usage=usage, timestamp=first_text(step.get("timestamp")))
+    return StepMetadata(model, usage=usage, timestamp=first_text(step.get("timestamp")))
 
 
 def _count(value: Any) -> int | None:

@@ -27,7 +27,7 @@ from tracemill.ingesters.cline.messages import (
 )
 from tracemill.ingesters.cline.task_files import Range, Request, TaskFiles
 from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION
-from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
+from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.ingesters.common.times import iso_utc
 from tracemill.records.ingest_report import IngestReport, record_type
@@ -278,7 +278,7 @@ class TaskContexts:
         if not message.content.strip() and not message.tool_calls:
             self.report.flags[NO_ACTION] += own
             return
-        facts = None
+        metadata = None
         text = message.content.rstrip()
         if record.get("isSummary"):
             pass
@@ -290,8 +290,8 @@ class TaskContexts:
                 self.report.flags[CUT_ANSWER] += 1
             self._growing.close_calls()
             self._note_step()
-            facts = self._facts(record)
-        self._growing.add_action(message, facts)
+            metadata = self._metadata(record)
+        self._growing.add_action(message, metadata)
 
     def _note_step(self) -> None:
         """Note the fidelity of the step that is added next."""
@@ -304,14 +304,14 @@ class TaskContexts:
         if self._approximate_from is None and (self._inexact or growing.unanswered or growing.displaced):
             self._approximate_from = index
 
-    def _facts(self, record: Mapping[str, Any]) -> StepFacts:
+    def _metadata(self, record: Mapping[str, Any]) -> StepMetadata:
         request = self._request
         asked = _time(record) or (request.time if request else None) or None
         own_model = first_text(as_mapping(record.get("modelInfo")).get("modelId"))
         model = own_model or self.model or self.files.model_at(asked)
         stamp = iso_utc(asked / 1000) if asked else None
-        usage = answer_usage(record, request.facts if request else {})
-        return StepFacts(model, first_text(record.get("id")), usage, self.cwd, stamp)
+        usage = answer_usage(record, request.metadata if request else {})
+        return StepMetadata(model, first_text(record.get("id")), usage, self.cwd, stamp)
 
     def _note_environment(self, record: Mapping[str, Any]) -> None:
         """Note folder and model, which texts of the user name."""

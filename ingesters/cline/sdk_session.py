@@ -17,7 +17,7 @@ from tracemill.ingesters.cline.messages import (
     unread_blocks,
 )
 from tracemill.ingesters.common.flags import NO_ACTION
-from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
+from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_argument_text
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.common.run_identity import run_identity_digest
@@ -167,19 +167,19 @@ class _SessionContext:
         if not answer.content.strip() and not answer.tool_calls:
             self.report.flags[NO_ACTION] += not copied
             return
-        facts = None
+        metadata = None
         if not copied:
             self.growing.close_calls()
             if self.lost and self.lost_from is None:
                 self.lost_from = len(self.growing.steps)
-            facts = StepFacts(
+            metadata = StepMetadata(
                 model=first_text(as_mapping(message.get("modelInfo")).get("id")),
                 native_id=first_text(message.get("id")),
                 usage=_usage(as_mapping(message.get("metrics"))),
                 cwd=self.cwd,
                 timestamp=iso_time(message.get("ts")),
             )
-        self.growing.add_action(answer, facts)
+        self.growing.add_action(answer, metadata)
 
     def _add_user(self, message: Mapping[str, Any], copied: bool) -> None:
         """Add the results in a message of the user, then what the user said."""

@@ -1,4 +1,4 @@
-"""Read the files beside a history: the messages of the view, shortened texts, models, facts of the task."""
+"""Read the files beside a history: the messages of the view, shortened texts, models, task metadata."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -51,12 +51,12 @@ class Request:
     """A request of the view: when it was made, what it says of its cost."""
 
     time: int
-    facts: Mapping[str, Any]
+    metadata: Mapping[str, Any]
 
 
 @dataclass(slots=True)
 class TaskFiles:
-    """The facts in the files beside a history.
+    """The metadata in the files beside a history.
 
     `by_index` are the last requests by the answer's place minus two, `ranges` the hidden messages by the
     place of the last message then, `shortened` the replaced texts as (time, message, block, text), `events`
@@ -93,7 +93,7 @@ class TaskFiles:
 
     def answers_in_view(self) -> int:
         """Return how many requests of the view were answered."""
-        return sum(bool(each.facts.get("tokensOut")) for each in self.requests)
+        return sum(bool(each.metadata.get("tokensOut")) for each in self.requests)
 
 
 def companion_paths(path: Path) -> Iterator[str]:

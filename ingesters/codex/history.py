@@ -23,7 +23,7 @@ from tracemill.ingesters.codex.items import (
     parse_codex_thought,
 )
 from tracemill.ingesters.common.flags import NO_ACTION
-from tracemill.ingesters.common.growing_context import GrowingContext, PromptStyle, StepFacts
+from tracemill.ingesters.common.growing_context import GrowingContext, PromptStyle, StepMetadata
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_content_text
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import ErrorKind, Message, ToolCall
@@ -149,8 +149,8 @@ class CodexHistory:
         self._abort_calls()
         thought = "\n\n".join(text for text in answer.thoughts if text)
         message = Message("assistant", text, tuple(answer.calls), reasoning=thought or None)
-        facts = StepFacts(self.turn.model, cwd=self.turn.cwd, timestamp=answer.timestamp)
-        self._context.add_action(message, facts)
+        metadata = StepMetadata(self.turn.model, cwd=self.turn.cwd, timestamp=answer.timestamp)
+        self._context.add_action(message, metadata)
         self._waits = answer.waits
         if answer.moved:
             self._report.flags[MOVED] += 1

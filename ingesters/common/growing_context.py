@@ -19,8 +19,8 @@ _ENDING = frozenset({"finish", "submit"})  # calls that end a session, and so ar
 
 
 @dataclass(slots=True)
-class StepFacts:
-    """Facts of a step beside its message."""
+class StepMetadata:
+    """The model, id, token usage, working directory and time of a step."""
 
     model: str | None = None
     native_id: str | None = None
@@ -29,7 +29,7 @@ class StepFacts:
     timestamp: str | None = None
 
     def step(self, index: int, cut: int) -> Step:
-        """Return the step with these facts whose action is message `cut` of its context."""
+        """Return the step with these metadata whose action is message `cut` of its context."""
         family = family_of(self.model)
         return Step(index, cut, self.model, family, self.native_id, self.usage, self.cwd, self.timestamp)
 
@@ -95,11 +95,11 @@ class GrowingContext:
         else:
             self._append(message)
 
-    def add_action(self, message: Message, facts: StepFacts | None) -> None:
-        """Add an action of the agent, as a step where its facts are given."""
+    def add_action(self, message: Message, metadata: StepMetadata | None) -> None:
+        """Add an action of the agent, as a step where its metadata are given."""
         self.close_calls()
-        if facts is not None:
-            self.steps.append(facts.step(len(self.steps), len(self.messages)))
+        if metadata is not None:
+            self.steps.append(metadata.step(len(self.steps), len(self.messages)))
         self.messages.append(message)
         for call in message.tool_calls:
             self._open.append(_OpenCall(call.id, call.name))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracemill.ingesters.common.chat_messages import PairedMessages
-from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.ingesters.common.growing_context import StepMetadata
 from tracemill.records.message import Message
 from tracemill.records.trace import Context, ContextStart, Fidelity, Step
 
@@ -29,7 +29,7 @@ class Turn:
     action: Mapping[str, Any]
     results: Sequence[Any]
     exact: bool
-    facts: StepFacts
+    metadata: StepMetadata
 
 
 class PromptContexts:
@@ -70,7 +70,7 @@ class PromptContexts:
             for item in prompt[held_count:]:
                 self._append(item, self._message(item))
         self._exact = self._exact and turn.exact
-        self._steps.append(turn.facts.step(len(self._steps), len(self._paired.messages)))
+        self._steps.append(turn.metadata.step(len(self._steps), len(self._paired.messages)))
         self._append(turn.action, self._message(turn.action) or Message("assistant"))
         self._results = turn.results
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION
-from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
+from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.cursor.conversations import USER, Conversation, Record
 from tracemill.ingesters.cursor.messages import (
     answer_key,
@@ -78,7 +78,7 @@ class ConversationContext:
     def run(self) -> Context | None:
         """Return the context, None where it holds no step."""
         messages = self.conversation.messages
-        self.model = model_of({"modelInfo": self.conversation.facts.get("modelConfig")})
+        self.model = model_of({"modelInfo": self.conversation.metadata.get("modelConfig")})
         for message in messages:
             self._add(message)
         self._finish_turn(self._broken_off(messages))
@@ -95,7 +95,7 @@ class ConversationContext:
     def _broken_off(self, messages: Sequence[Record | None]) -> bool:
         """Return whether the last answer was stopped: nothing follows it, not even a call of its own."""
         last = messages[-1] if messages else None
-        stopped = self.conversation.facts.get("status") in _STOPPED
+        stopped = self.conversation.metadata.get("status") in _STOPPED
         return bool(stopped and last and last.get("type") != USER and not tool_of(last))
 
     def _add(self, message: Record | None) -> None:
@@ -150,20 +150,20 @@ class ConversationContext:
         self.report.flags[OWN_ARGUMENTS] += sum(
             not tool.get("rawArgs") and bool(tool.get("params")) for tool in answer.tools
         )
-        facts = None
+        metadata = None
         if cut:
             self.report.flags[BROKEN_OFF] += 1
             self.report.steps_synthetic += 1
         else:
-            facts = self._facts(answer)
-        self.growing.add_action(Message("assistant", text, calls, reasoning=thought or None), facts)
+            metadata = self._metadata(answer)
+        self.growing.add_action(Message("assistant", text, calls, reasoning=thought or None), metadata)
         for tool, call_id in zip(answer.tools, call_ids, strict=True):
             if (result := make_result(tool, call_id)) is not None:
                 self.report.tool_errors += result.is_error is True
                 self.growing.add_result(result)
 
-    def _facts(self, answer: _Answer) -> StepFacts:
-        """Return the facts of the next step, and note from where on prompts are lost."""
+    def _metadata(self, answer: _Answer) -> StepMetadata:
+        """Return the metadata of the next step, and note from where on prompts are lost."""
         self.growing.close_calls()
         if self.lost and self.lost_from is None:
             self.lost_from = len(self.growing.steps)
@@ -173,15 +173,15 @@ class ConversationContext:
             self.report.flags[SHARED_USAGE] += 1
             usage = None
         first = answer.messages[0]
-        facts = StepFacts(
+        metadata = StepMetadata(
             model=next((model for each in answer.messages if (model := model_of(each))), self.model),
             native_id=_first_of(answer.messages, "serverBubbleId") or _first_of([first], "bubbleId"),
             cwd=self.cwd,
             timestamp=next((time for each in answer.messages if (time := time_of(each))), None),
         )
         if usage is not None:
-            facts.usage = usage
-        return facts
+            metadata.usage = usage
+        return metadata
 
     def _call_id(self, tool: Record) -> str:
         """Return the id of a call; one that was used before is made unique."""

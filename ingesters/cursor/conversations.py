@@ -38,10 +38,10 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation: its facts, and its messages in order, None for one that cannot be read."""
+    """A conversation: its metadata, and its messages in order, None for one that cannot be read."""
 
     id: str | None
-    facts: Record
+    metadata: Record
     messages: tuple[Record | None, ...]
 
 
@@ -60,13 +60,13 @@ def read_conversations(connection: sqlite3.Connection, report: IngestReport) -> 
         for key, value in _rows(connection, "composerData:"):
             if value is None or value == b"null":
                 report.skipped[DELETED] += 1
-            elif (facts := _parse(value, report)) is not None:
-                named = first_text(facts.get("composerId"), key.partition(":")[2])
-                yield _composer(named, facts, connection, report)
+            elif (metadata := _parse(value, report)) is not None:
+                named = first_text(metadata.get("composerId"), key.partition(":")[2])
+                yield _composer(named, metadata, connection, report)
     if "ItemTable" in tables:
-        for facts in _listed(_parse(_item(connection, COMPOSERS), report), "allComposers"):
-            if facts.get("conversation"):
-                yield _composer(first_text(facts.get("composerId")), facts, None, report)
+        for metadata in _listed(_parse(_item(connection, COMPOSERS), report), "allComposers"):
+            if metadata.get("conversation"):
+                yield _composer(first_text(metadata.get("composerId")), metadata, None, report)
         for tab in _listed(_parse(_item(connection, CHAT), report), "tabs"):
             bubbles = tuple(map(_of_chat_panel, _listed(tab, "bubbles")))
             yield Conversation(first_text(tab.get("tabId")), {"createdAt": None}, bubbles)
@@ -80,12 +80,12 @@ def read_parents(connection: sqlite3.Connection) -> Mapping[str, str]:
     for key, value in _rows(connection, "composerData:"):
         if value is None or not any(sign in value for sign in _OF_SUBAGENTS):
             continue
-        facts = _parse(value, IngestReport("")) or {}
-        named = first_text(facts.get("composerId"), key.partition(":")[2])
-        if named and (above := first_text(as_mapping(facts.get("subagentInfo")).get("parentComposerId"))):
+        metadata = _parse(value, IngestReport("")) or {}
+        named = first_text(metadata.get("composerId"), key.partition(":")[2])
+        if named and (above := first_text(as_mapping(metadata.get("subagentInfo")).get("parentComposerId"))):
             found[named] = above
         for each in _CHILDREN:
-            below = facts.get(each)
+            below = metadata.get(each)
             found |= {str(child): named for child in below if named} if isinstance(below, list) else {}
     return found
 
@@ -142,13 +142,13 @@ def _listed(record: Record | None, key: str) -> list[Record]:
 
 
 def _composer(
-    named: str | None, facts: Record, connection: sqlite3.Connection | None, report: IngestReport
+    named: str | None, metadata: Record, connection: sqlite3.Connection | None, report: IngestReport
 ) -> Conversation:
     """Return a conversation of the composer, with what early versions kept apart put into its messages."""
-    messages: list[Record | None] = list(_listed(facts, "conversation"))
-    headers = _listed(facts, "fullConversationHeadersOnly")
+    messages: list[Record | None] = list(_listed(metadata, "conversation"))
+    headers = _listed(metadata, "fullConversationHeadersOnly")
     if headers:
-        mapped = as_mapping(facts.get("conversationMap"))
+        mapped = as_mapping(metadata.get("conversationMap"))
         stored = dict(_rows(connection, f"bubbleId:{named}:")) if connection and named else {}
         ids = [str(header.get("bubbleId")) for header in headers]
         places = [f"bubbleId:{named}:{bubble}" for bubble in ids]
@@ -157,10 +157,10 @@ def _composer(
             _with_header(_parse(stored.get(place), report) or mapped.get(bubble), header)
             for place, bubble, header in zip(places, ids, headers, strict=True)
         ]
-    calls = _calls_apart(facts)
+    calls = _calls_apart(metadata)
     if calls:
         messages = [_with_call(message, calls) for message in messages]
-    return Conversation(named, facts, tuple(messages))
+    return Conversation(named, metadata, tuple(messages))
 
 
 def _with_header(message: Any, header: Record) -> Record | None:
@@ -170,9 +170,9 @@ def _with_header(message: Any, header: Record) -> Record | None:
     return message if "type" in message else message | {"type": header.get("type")}
 
 
-def _calls_apart(facts: Record) -> Mapping[str, Any]:
+def _calls_apart(metadata: Record) -> Mapping[str, Any]:
     """Return the calls that early versions keep apart from the messages, by the id of the message."""
-    for capability in _listed(facts, "capabilities"):
+    for capability in _listed(metadata, "capabilities"):
         if capability.get("type") == _TOOLS:
             kept = as_mapping(capability.get("data")).get("bubbleDataMap")
             if isinstance(kept, str):

@@ -81,7 +81,7 @@ def _trace(
         kind="side" if parent else "main",
         parent_trace_id=make_trace_id(SOURCE, parent) if parent else None,
         project=PureWindowsPath(folder).name or None if folder else None,
-        started_at=iso_time(conversation.facts.get("createdAt")) or first,
+        started_at=iso_time(conversation.metadata.get("createdAt")) or first,
         origin=path.name,
         notes={"contexts_start": 1},
     )
@@ -89,7 +89,7 @@ def _trace(
 
 def _folder(conversation: Conversation, beside: str | None) -> str | None:
     """Return the folder of a conversation: its own, that of a message, else that of the database."""
-    uri = as_mapping(as_mapping(conversation.facts.get("workspaceIdentifier")).get("uri"))
+    uri = as_mapping(as_mapping(conversation.metadata.get("workspaceIdentifier")).get("uri"))
     named: list[Any] = [uri.get("fsPath"), uri.get("path"), uri.get("external")]
     for message in conversation.messages:
         if message is not None:

@@ -21,7 +21,7 @@ def read_records(path: Path, report: IngestReport) -> Iterator[Record]:
     """Yield the conversations of a database with their messages, each as one object."""
     with open_database(path) as connection:
         for each in read_conversations(connection, report):
-            yield {"conversation": each.facts, "messages": [message or {} for message in each.messages]}
+            yield {"conversation": each.metadata, "messages": [message or {} for message in each.messages]}
 
 
 def kinds_of_conversation(record: Record) -> Iterator[KindSeen]:

@@ -1,8 +1,8 @@
 """Read a session of Gemini CLI (`~/.gemini/tmp/PROJECT/chats`) into one trace.
 
 Early versions write one JSON object, later ones a line for every change: a message (again where it grew),
-`$set` of facts or of all messages, `$rewindTo` a message. Every list of messages that was shown is a context;
-a step belongs to the first one that holds it. Results of calls stand beside the calls.
+`$set` of metadata or of all messages, `$rewindTo` a message. Every list of messages that was shown is a
+context; a step belongs to the first one that holds it. Results of calls stand beside the calls.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from tracemill.ingesters.common.flags import NO_ACTION
-from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
+from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.gemini_cli.messages import (
@@ -58,18 +58,18 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
     if not session.contexts:
         report.skipped[NO_STEP] += 1
         return
-    facts = session.facts
+    metadata = session.metadata
     above = path.parent.name
-    is_side = facts.get("kind") == "subagent"
+    is_side = metadata.get("kind") == "subagent"
     yield Trace(
-        trace_id=make_trace_id(DIALECT, str(facts.get("sessionId"))),
+        trace_id=make_trace_id(DIALECT, str(metadata.get("sessionId"))),
         source=DIALECT,
         dialect=DIALECT,
         harness=DIALECT,
         contexts=tuple(session.contexts),
         kind="side" if is_side else "main",
         parent_trace_id=make_trace_id(DIALECT, above) if is_side and above != "chats" else None,
-        started_at=first_text(facts.get("startTime")),
+        started_at=first_text(metadata.get("startTime")),
         origin=path.name,
         notes=dict(sorted(Counter(f"contexts_{context.start}" for context in session.contexts).items())),
     )
@@ -90,10 +90,10 @@ def _records(path: Path, report: IngestReport) -> Iterable[Mapping[str, Any]]:
 
 @dataclass(slots=True)
 class GeminiSession:
-    """A session under construction: its facts, and the messages as they are now."""
+    """A session under construction: its metadata, and the messages as they are now."""
 
     report: IngestReport
-    facts: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
     messages: Records = field(default_factory=dict)
     contexts: list[Context] = field(default_factory=list)
     start: ContextStart = "start"
@@ -117,7 +117,7 @@ class GeminiSession:
             self.lost = True
 
     def _set(self, change: Mapping[str, Any]) -> None:
-        self.facts |= {key: value for key, value in change.items() if key != "messages"}
+        self.metadata |= {key: value for key, value in change.items() if key != "messages"}
         listed = change.get("messages")
         if not isinstance(listed, list):
             return
@@ -226,24 +226,24 @@ class _ContextBuilder:
             self.report.flags[NO_ACTION] += own
             return
         self.growing.close_calls()
-        facts = None
+        metadata = None
         if acts:
-            facts = StepFacts(
+            metadata = StepMetadata(
                 model=first_text(record.get("model")),
                 native_id=first_text(record.get("id")),
                 usage=parse_usage(record.get("tokens")),
                 timestamp=first_text(record.get("timestamp")),
             )
-            self._note_step(facts)
-        self.growing.add_action(message, facts)
+            self._note_step(metadata)
+        self.growing.add_action(message, metadata)
         for result in recorded_results(record):
             self.report.tool_errors += own and result.is_error is True
             if (reason := self.growing.add_result(result)) and own:
                 self.report.skipped[reason] += 1
 
-    def _note_step(self, facts: StepFacts) -> None:
+    def _note_step(self, metadata: StepMetadata) -> None:
         """Note the fidelity of the next step; a prompt that shrank was shortened without a record."""
-        index, tokens = len(self.growing.steps), facts.usage.prompt_tokens or 0
+        index, tokens = len(self.growing.steps), metadata.usage.prompt_tokens or 0
         if tokens and tokens < _SHRANK * self.tokens:
             self.report.flags[FEWER_TOKENS] += 1
             self.lost = True

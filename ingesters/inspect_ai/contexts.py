@@ -7,7 +7,7 @@ of another conversation stand between. Any other starts a new context.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.ingesters.common.growing_context import StepMetadata
 from tracemill.records.message import Message, ToolSpec
 from tracemill.records.trace import Context, ContextStart, Fidelity, Step
 
@@ -19,7 +19,7 @@ class ModelCall:
     prompt: Sequence[Message]
     tools: tuple[ToolSpec, ...]
     action: Message
-    facts: StepFacts
+    metadata: StepMetadata
     whole: bool
 
 
@@ -53,7 +53,7 @@ class AgentContexts:
         if draft.lost_from is None and not call.whole:
             draft.lost_from = len(draft.steps)
         draft.messages += call.prompt[len(draft.messages) :]
-        draft.steps.append(call.facts.step(len(draft.steps), len(draft.messages)))
+        draft.steps.append(call.metadata.step(len(draft.steps), len(draft.messages)))
         draft.messages.append(call.action)
 
     def _start(self, call: ModelCall, continues: bool) -> ContextStart:

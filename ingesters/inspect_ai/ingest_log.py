@@ -13,7 +13,7 @@ import orjson
 
 from tracemill.harnesses.agents.registry import unknown_harness
 from tracemill.ingesters.common.flags import NO_ACTION, OVER_LIMIT
-from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.ingesters.common.growing_context import StepMetadata
 from tracemill.ingesters.common.openai_messages import as_mapping, collect_message_calls, first_text
 from tracemill.ingesters.common.report_counts import traces_of_rows
 from tracemill.ingesters.inspect_ai.agents import AgentOf, SampleAgents
@@ -159,10 +159,12 @@ class SampleReader:
         tools = self._tools(event.get("tools"))
         flags[MISSING_TEXT] += self.texts.missing - missing
         whole = self.texts.missing == missing and not any(each.unread or each.lacks for each in prompt)
-        return ModelCall([each.message for each in prompt], tools, action, self._facts(event, output), whole)
+        return ModelCall(
+            [each.message for each in prompt], tools, action, self._metadata(event, output), whole
+        )
 
-    def _facts(self, event: Mapping[str, Any], output: Mapping[str, Any]) -> StepFacts:
-        return StepFacts(
+    def _metadata(self, event: Mapping[str, Any], output: Mapping[str, Any]) -> StepMetadata:
+        return StepMetadata(
             model=first_text(event.get("model"), output.get("model")),
             native_id=first_text(event.get("uuid")),
             usage=parse_usage(output.get("usage")),
@@ -216,6 +218,6 @@ class SampleReader:
 
     def _trace_id(self, key: str) -> str:
         sample, spec = self.sample, self.spec
-        facts = [spec.get(name) for name in ("run_id", "task_id", "created")]
-        named = [first_text(sample.get("uuid")) or str([*facts, sample.get("id"), sample.get("epoch")])]
+        metadata = [spec.get(name) for name in ("run_id", "task_id", "created")]
+        named = [first_text(sample.get("uuid")) or str([*metadata, sample.get("id"), sample.get("epoch")])]
         return make_trace_id(DIALECT, *named, *([key] if key else []))

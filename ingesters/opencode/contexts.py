@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION, OVER_LIMIT
-from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
+from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.ingesters.common.times import iso_time
 from tracemill.ingesters.opencode.messages import (
@@ -159,18 +159,18 @@ class OpencodeContexts:
         if not block.acts:
             self.report.flags[NO_ACTION] += block.started
             return
-        facts = None
+        metadata = None
         if self._is_step(block) and not message.unread:
             self._note_step()
-            facts = StepFacts(
+            metadata = StepMetadata(
                 model=first_text(message.info.get("modelID")),
                 native_id=message.id,
                 usage=parse_usage(block.finish or {}),
                 cwd=first_text(as_mapping(message.info.get("path")).get("cwd")),
                 timestamp=iso_time(message.created or None),
             )
-        results = _act(self.growing, message, block, message.created, facts, answered)
-        self.report.tool_errors += sum(result.is_error is True for result in results) if facts else 0
+        results = _act(self.growing, message, block, message.created, metadata, answered)
+        self.report.tool_errors += sum(result.is_error is True for result in results) if metadata else 0
 
     def _is_step(self, block: Block) -> bool:
         """Return whether a block is a whole action of a model, and count why it is not."""
@@ -274,14 +274,14 @@ def _act(
     message: OpencodeMessage,
     block: Block,
     now: float,
-    facts: StepFacts | None = None,
+    metadata: StepMetadata | None = None,
     answered: bool = True,
 ) -> list[Message]:
     """Add a block with the results of its calls as a prompt of the time `now` shows them; return them.
 
     A call that still runs has no result where nothing follows it (`answered` is False).
     """
-    growing.add_action(answer_message(message, block), facts)
+    growing.add_action(answer_message(message, block), metadata)
     results = result_messages(message, block, now)
     for (_, part), result in zip(block.calls, results, strict=True):
         if answered or as_mapping(part.get("state")).get("status") not in ("pending", "running"):

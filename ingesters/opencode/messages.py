@@ -43,7 +43,7 @@ _SHELLS = ("bash", "shell")
 
 @dataclass(slots=True)
 class OpencodeMessage:
-    """One message of a session: its facts, its parts with their types, and an id of its own for each call.
+    """One message of a session: its metadata, its parts with their types, and an id of its own for each call.
 
     `unread` names what is not understood of it.
     """

@@ -8,19 +8,22 @@ of its answer: OpenLLMetry writes the ids of items there, and of the calls elsew
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.ingesters.common.growing_context import StepMetadata
 from tracemill.records.message import Message, ToolSpec
 from tracemill.records.trace import Context, ContextStart, Fidelity, Step
 
 
 @dataclass(slots=True)
 class PromptTurn:
-    """One call of a model: prompt, answer, tools, and facts, None for an answer that is no step."""
+    """One model call of a span.
+
+    `metadata` is None for an answer that does not count as a step.
+    """
 
     prompt: list[Message]
     answer: Message
     tools: tuple[ToolSpec, ...]
-    facts: StepFacts | None
+    metadata: StepMetadata | None
 
 
 @dataclass(slots=True)
@@ -45,8 +48,8 @@ class ExactContexts:
             self._messages, self._steps = list(turn.prompt), []
         else:
             self._messages += turn.prompt[len(held) :]
-        if turn.facts is not None:
-            self._steps.append(turn.facts.step(len(self._steps), len(self._messages)))
+        if turn.metadata is not None:
+            self._steps.append(turn.metadata.step(len(self._steps), len(self._messages)))
         self._messages.append(turn.answer)
 
     def add_results(self, results: Sequence[Message]) -> None:

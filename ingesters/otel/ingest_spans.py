@@ -13,7 +13,7 @@ from typing import Any
 
 from tracemill.harnesses.agents.registry import GENERIC, harness_for
 from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION
-from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.ingesters.common.growing_context import StepMetadata
 from tracemill.ingesters.common.openai_messages import collect_message_calls, first_text, parse_openai_tools
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.otel.contexts import ExactContexts, PromptTurn
@@ -204,7 +204,7 @@ class _Reader:
         broken = span.failed or not _reasons(span, outputs).isdisjoint(_BROKEN)
         report.flags[BROKEN_OFF] += broken
         report.steps_synthetic += broken
-        return PromptTurn(prompt, answer, self._tools(span), None if broken else _facts(span))
+        return PromptTurn(prompt, answer, self._tools(span), None if broken else _metadata(span))
 
     def _prompt(self, span: OtelSpan) -> tuple[list[Message], list[str], bool]:
         """Return the prompt of a span, what is not read of it, and whether it parses."""
@@ -277,14 +277,14 @@ def _reasons(span: OtelSpan, outputs: Any) -> set[str]:
     return {name.lower() for name in named if isinstance(name, str)}
 
 
-def _facts(span: OtelSpan) -> StepFacts:
+def _metadata(span: OtelSpan) -> StepMetadata:
     usage = Usage(
         span.count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
         span.count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
         span.count("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_tokens"),
     )
     model = span.text("gen_ai.response.model", "gen_ai.request.model")
-    return StepFacts(model, span.text("gen_ai.response.id") or span.id, usage, timestamp=span.timestamp)
+    return StepMetadata(model, span.text("gen_ai.response.id") or span.id, usage, timestamp=span.timestamp)
 
 
 def _harness_name(span: OtelSpan, spans: dict[tuple[str, str], OtelSpan]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION, OVER_LIMIT
-from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
+from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.common.openai_messages import first_text
 from tracemill.ingesters.pi.entries import SHOWN, UNSHOWN, PiEntry, PiSession
 from tracemill.ingesters.pi.messages import (
@@ -244,17 +244,17 @@ class ContextBuilder:
         if not acts:
             self.report.flags[NO_ACTION] += own
             return
-        facts = None
+        metadata = None
         if own and reason == "length":
             self.report.flags[OVER_LIMIT] += 1
         elif own:
             context.growing.close_calls()
             context.note_step()
-            facts = StepFacts(
+            metadata = StepMetadata(
                 model=first_text(message.get("model")),
                 native_id=first_text(message.get("responseId")),
                 usage=parse_usage(message.get("usage")),
                 cwd=first_text(self.session.header.get("cwd")),
                 timestamp=entry.time or None,
             )
-        context.growing.add_action(answer, facts)
+        context.growing.add_action(answer, metadata)

@@ -15,7 +15,7 @@ from typing import Any, get_args
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.common.chat_messages import PairedMessages, make_chat_observation
 from tracemill.ingesters.common.flags import NO_ACTION
-from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.ingesters.common.growing_context import StepMetadata
 from tracemill.ingesters.common.openai_messages import (
     as_mapping,
     collect_message_calls,
@@ -90,8 +90,10 @@ class Session:
         elif read.role == "assistant" and not unread:
             if self.lost and self.lost_from is None:
                 self.lost_from = len(self.steps)
-            facts = StepFacts(first_text(message.get("model")), timestamp=iso_time(message.get("timestamp")))
-            self.steps.append(facts.step(len(self.steps), len(self.paired.messages)))
+            metadata = StepMetadata(
+                first_text(message.get("model")), timestamp=iso_time(message.get("timestamp"))
+            )
+            self.steps.append(metadata.step(len(self.steps), len(self.paired.messages)))
         self.report.tool_errors += read.is_error is True
         if self.own:
             self.paired.messages.append(read)

@@ -20,7 +20,7 @@ import orjson
 
 from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
 from tracemill.ingesters.common.chat_messages import find_chat_cwd
-from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.ingesters.common.growing_context import StepMetadata
 from tracemill.ingesters.common.openai_messages import openai_content_text
 from tracemill.ingesters.common.prompt_contexts import Turn
 
@@ -116,7 +116,7 @@ def _from_history(history: list[dict[str, Any]], model: str | None) -> list[Turn
             item,
             _results(history, place),
             exact=False,
-            facts=StepFacts(model, cwd=_cwd_before(history, place)),
+            metadata=StepMetadata(model, cwd=_cwd_before(history, place)),
         )
         for place, item in enumerate(history)
         if _is_action(item)
@@ -166,14 +166,14 @@ def _turn(record: _Record, index: int, flags: Counter[str]) -> Turn | None:
     prompt, exact = _prompt(record.steps, index)
     if prompt is None:
         prompt, exact = record.history[: record.bounds[index]], exact or index == 0
-    facts = StepFacts(record.model, cwd=_cwd(record.steps, index, prompt))
+    metadata = StepMetadata(record.model, cwd=_cwd(record.steps, index, prompt))
     if place is not None:
-        return Turn(prompt, record.history[place], _results(record.history, place), exact, facts)
+        return Turn(prompt, record.history[place], _results(record.history, place), exact, metadata)
     action = _answer(step, record.by_calls, flags)
     if action is None:
         flags[NO_ANSWER] += 1
         return None
-    return Turn(prompt, action, _observation(step, action), exact, facts)
+    return Turn(prompt, action, _observation(step, action), exact, metadata)
 
 
 def _prompt(steps: Sequence[Mapping[str, Any]], index: int) -> tuple[list[Any] | None, bool]:

@@ -22,7 +22,7 @@ from tracemill.ingesters.common.report_counts import traces_of_rows
 from tracemill.ingesters.common.run_identity import run_identity_digest
 from tracemill.ingesters.reading.row_files import row_file
 from tracemill.ingesters.swe_agent.history import REBUILT_CALL, RunTurns, swe_agent_history_turns
-from tracemill.ingesters.swe_agent.metadata import RunFacts, metadata_mapping, read_run_metadata
+from tracemill.ingesters.swe_agent.metadata import RunMetadata, metadata_mapping, read_run_metadata
 from tracemill.ingesters.swe_gym.rows import decode_gym_row_value
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type
@@ -73,13 +73,13 @@ def read_swe_agent_run(
     if not isinstance(run, dict):
         report.skipped["run is not an object"] += 1
         return
-    facts = read_run_metadata(run, path)
+    metadata = read_run_metadata(run, path)
     outcome: Outcome = "unknown"
     if path is not None and verdicts is not None:
-        outcome = verdicts.outcome(path, (facts.named, facts.instance_id), report)
+        outcome = verdicts.outcome(path, (metadata.named, metadata.instance_id), report)
     attempts = run.get("attempts")
     if not isinstance(attempts, list) or not attempts:
-        trace = _trace(run, facts, outcome, origin, report)
+        trace = _trace(run, metadata, outcome, origin, report)
         if trace is not None:
             yield trace
         return
@@ -88,13 +88,13 @@ def read_swe_agent_run(
         if not isinstance(attempt, dict):
             report.skipped["run is not an object"] += 1
             continue
-        trace = _trace(attempt, facts, outcome if place == best else "unknown", origin, report)
+        trace = _trace(attempt, metadata, outcome if place == best else "unknown", origin, report)
         if trace is not None:
             yield trace
 
 
 def _trace(
-    run: Mapping[str, Any], facts: RunFacts, outcome: Outcome, origin: str, report: IngestReport
+    run: Mapping[str, Any], metadata: RunMetadata, outcome: Outcome, origin: str, report: IngestReport
 ) -> Trace | None:
     """Return the trace of one attempt; None, and counted, where it has no step."""
     history, trajectory = (_listed(run, key, report) for key in ("history", "trajectory"))
@@ -104,7 +104,7 @@ def _trace(
     if count_unread_run(_unread(history, trajectory), report):
         return None
     _count_records(history, trajectory, report)
-    turns = swe_agent_history_turns(history, trajectory, facts.model)
+    turns = swe_agent_history_turns(history, trajectory, metadata.model)
     report.flags += turns.flags
     report.steps_synthetic += turns.synthetic
     contexts = _contexts(turns, report)
@@ -116,17 +116,17 @@ def _trace(
         report.skipped[NO_STEP] += 1
         return None
     return Trace(
-        trace_id=make_trace_id(DIALECT, facts.named or "", run_identity_digest(messages)),
+        trace_id=make_trace_id(DIALECT, metadata.named or "", run_identity_digest(messages)),
         source=DIALECT,
         dialect=DIALECT,
         harness=DIALECT,
         contexts=contexts,
-        harness_version=facts.version,
-        repository=facts.repository,
-        instance_id=facts.instance_id,
+        harness_version=metadata.version,
+        repository=metadata.repository,
+        instance_id=metadata.instance_id,
         outcome=outcome,
         origin=origin,
-        seen_tools=tuple(dict.fromkeys(clean_schema_name(name) for name in facts.offered)),
+        seen_tools=tuple(dict.fromkeys(clean_schema_name(name) for name in metadata.offered)),
     )
 
 

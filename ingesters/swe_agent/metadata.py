@@ -40,7 +40,7 @@ _FOLDER_1 = re.compile(r"(?:^|__)(?P<model>(?:(?!__).)+)__t-[\d.]+__p-[\d.]+__c-
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunMetadata:
     """Metadata of a run; `named` is the instance as the file itself names it."""
 
     named: str | None
@@ -51,7 +51,7 @@ class RunFacts:
     offered: tuple[str, ...]
 
 
-def read_run_metadata(run: Mapping[str, Any], path: Path | None) -> RunFacts:
+def read_run_metadata(run: Mapping[str, Any], path: Path | None) -> RunMetadata:
     """Return the metadata of a run; `path` is its file, None for a row of a table.
 
     The name of the file is the instance where the run names none.
@@ -66,7 +66,7 @@ def read_run_metadata(run: Mapping[str, Any], path: Path | None) -> RunFacts:
     )
     linked = (match for url in urls if (match := _GITHUB.search(first_text(url) or "")))
     repository = next((match.group("repository") for match in linked), None)
-    return RunFacts(
+    return RunMetadata(
         named=named,
         instance_id=instance,
         repository=first_text(run.get("repo")) or benchmark_repository(instance) or repository,

@@ -31,7 +31,7 @@ NOTES = jsonl(
 FORMAT = """
 from pathlib import Path
 
-from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
+from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.format import SessionFormat
 from tracemill.ingesters.reading.json_reading import iter_json_lines
@@ -52,7 +52,7 @@ def read(path, report):
         if "user" in line:
             context.add_message(Message("user", line["user"]))
         elif "does" in line:
-            context.add_action(Message("assistant", line["does"]), StepFacts())
+            context.add_action(Message("assistant", line["does"]), StepMetadata())
     trace_id, whole = make_trace_id("notes", path.name), (context.finish(0, ()),)
     yield from count_traces_in_report([Trace(trace_id, "notes", report.dialect, "notes", whole)], report)
 

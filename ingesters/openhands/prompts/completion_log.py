@@ -14,7 +14,7 @@ from typing import Any
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.common.benchmark_ids import base_benchmark_id, benchmark_repository
 from tracemill.ingesters.common.chat_messages import unread_chat_message
-from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
+from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.common.openai_messages import (
     as_mapping,
     collect_message_calls,
@@ -99,7 +99,7 @@ def trace_of_completion_log(
     if call.in_text:
         report.flags["tools and calls are text in the prompt"] += 1
     growing = GrowingContext(messages=call.prompt)
-    growing.add_action(call.answer, StepFacts(call.model, call.response_id, call.usage))
+    growing.add_action(call.answer, StepMetadata(call.model, call.response_id, call.usage))
     version = "1" if dialect.endswith("v1") else None
     tools = parse_openai_tools(
         call.offered, collect_message_calls(growing.messages), harness_for("openhands", version)

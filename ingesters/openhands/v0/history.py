@@ -8,7 +8,12 @@ left out, a finish becomes plain text, a text that came while a command ran goes
 from typing import Any
 
 from tracemill.harnesses.agents.registry import harness_for
-from tracemill.ingesters.common.growing_context import ORPHAN_RESULT, GrowingContext, PromptStyle, StepFacts
+from tracemill.ingesters.common.growing_context import (
+    ORPHAN_RESULT,
+    GrowingContext,
+    PromptStyle,
+    StepMetadata,
+)
 from tracemill.ingesters.common.openai_messages import (
     collect_message_calls,
     parse_openai_tools,
@@ -109,20 +114,20 @@ class V0History:
     def _add_action(self, event: V0Event) -> None:
         """Add the response behind an action, once for all its actions."""
         if is_text_only(event):
-            self._step(Message("assistant", event.content), self._facts(event, None))
+            self._step(Message("assistant", event.content), self._metadata(event, None))
             return
         key = v0_action_response_key(event)
         if key in self._responses:
             self._messages.register(event, None)
             return
         response = v0_action_response(event)
-        self._step(response.message, self._facts(event, response))
+        self._step(response.message, self._metadata(event, response))
         self._responses.add(key)
         if response.rebuilt:
             self._report.flags["call rebuilt from its action"] += 1
         self._messages.register(event, response.message)
 
-    def _step(self, message: Message, facts: StepFacts) -> None:
+    def _step(self, message: Message, metadata: StepMetadata) -> None:
         """Add a step, in a new context where the harness shows its past in another form."""
         if self._growing.unfinished or self._growing.displaced:
             self._end_context("rewritten")
@@ -131,9 +136,9 @@ class V0History:
             self._growing = GrowingContext(self._stale, _STYLE, prompt.messages)
             self._responses |= prompt.responses
             self._knowledge, self._stale = prompt.knowledge, None
-        self._growing.add_action(message, facts)
+        self._growing.add_action(message, metadata)
 
-    def _facts(self, event: V0Event, response: V0Response | None) -> StepFacts:
+    def _metadata(self, event: V0Event, response: V0Response | None) -> StepMetadata:
         native, model, usage = None, None, None
         if response is not None:
             native, model, usage = response.id, response.model, response.usage
@@ -141,7 +146,7 @@ class V0History:
             usage = self._settings.usages.get(native) or usage
             model = model or self._settings.models.get(native)
         self._model = model or self._model
-        return StepFacts(self._model, native, parse_openai_usage(usage), self._cwd, event.timestamp)
+        return StepMetadata(self._model, native, parse_openai_usage(usage), self._cwd, event.timestamp)
 
     def _add_text(self, event: V0Event) -> None:
         """Add a text of user or harness; between contexts it waits in the history."""

@@ -12,7 +12,12 @@ from operator import is_
 from typing import Any
 
 from tracemill.harnesses.agents.registry import harness_for
-from tracemill.ingesters.common.growing_context import ORPHAN_RESULT, GrowingContext, PromptStyle, StepFacts
+from tracemill.ingesters.common.growing_context import (
+    ORPHAN_RESULT,
+    GrowingContext,
+    PromptStyle,
+    StepMetadata,
+)
 from tracemill.ingesters.common.openai_messages import collect_message_calls, parse_openai_tools
 from tracemill.ingesters.openhands.v1.condensed_view import (
     batch_condensed_view,
@@ -177,7 +182,7 @@ class V1History:
         self._model = self._settings.models.get(native) or self._model
         usage = self._settings.usages.get(native, self._usage)
         when = event_text_field(event, "timestamp") or None
-        self._growing.add_action(message, StepFacts(self._model, native or None, usage, self._cwd, when))
+        self._growing.add_action(message, StepMetadata(self._model, native or None, usage, self._cwd, when))
         self._usage, self._asked = Usage(), False
 
     def _add_text(self, message: Message) -> None:
