@@ -22,7 +22,10 @@ class Proposal:
 
 
 def proposals_of(result: VoteResult, replies: Sequence[TeacherReply]) -> list[Proposal]:
-    """Return what teachers propose at a disputed step, most votes first; of equal ones the shortest."""
+    """Return the actions that teachers propose at a disputed step, by falling number of votes.
+
+    Ties are broken by the length in characters, shortest first. A step with another verdict has none.
+    """
     if result.verdict not in DISPUTED:
         return []
     acted = {reply.request_key: reply.action for reply in replies if reply.action is not None}

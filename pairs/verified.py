@@ -48,7 +48,8 @@ STEP_ENVIRONMENTS: Registry[StepEnvironment] = Registry(
 def step_environment(name: str, tasks: Path | None = None) -> StepEnvironment:
     """Return the environment of a name, over the tasks of a folder where it takes some.
 
-    Raises ConfigError where no package gives it, and where it takes tasks and has none or the reverse.
+    Raises ConfigError where no installed package registers it, and where it takes tasks and has none or the
+    reverse.
     """
     if name not in STEP_ENVIRONMENTS.names():
         known = ", ".join(STEP_ENVIRONMENTS.names())
