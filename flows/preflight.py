@@ -171,8 +171,9 @@ def check_teachers(settings: RunSettings) -> None:
     """Check cap, terms, vote and keys of the teachers and of the judge.
 
     Raises ConfigError where there is no cap, where terms of a teacher restrict training, where the vote
-    cannot be won (`check_vote`), where an environment is named that no package gives, or where a key is not
-    set or cannot be one. Raises TrainingError where the gate's step scorer is none, or cannot be loaded here.
+    cannot be won (`check_vote`), where the environment is not registered by any installed package, or where a
+    key is not set or malformed. Raises TrainingError where the gate's step scorer is not one, or cannot be
+    loaded here.
     """
     asked = settings.asked()
     if not asked:

@@ -7,7 +7,7 @@ whole run:
 
 - **Asking** goes batch by batch, but the cap, the room under the caps of the release, early stopping and the
   gate belong to the run: one `AskSession` has them, and its ledger counts across processes. Workers have one
-  each where no batch depends on what came of another.
+  each where no batch depends on the results of another.
 - **Consent** needs every project, so all sources are read before the first question is sent.
 - **The release** is one shard: duplicates, caps and splits look across all pairs of the workspace.
 """
@@ -163,7 +163,7 @@ def trace_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
 
 
 def _batches_are_independent(settings: RunSettings) -> bool:
-    """Return whether no batch is asked about by what came of another one: no gate chooses, no cap is full."""
+    """Return whether the questions of a batch never depend on another batch: neither a gate nor caps."""
     return not settings.asked() or (settings.gate.share >= 1 and not capped_by(settings))
 
 
@@ -257,10 +257,10 @@ def _prices(context: RunContext, asking: "AskSession") -> dict[str, dict[str, An
 
 
 def require_accepted(_: Any, context: RunContext) -> ShardResult:
-    """Ask for consent to what would leave this machine, and say which traces may.
+    """Ask for consent to send the traces to teachers; return the ids of the accepted traces.
 
-    Raises SourceError where a file named outright cannot be read and nothing else gave a trace, PrivacyError
-    where consent is not given.
+    Raises SourceError if a file that the user named cannot be read and no other source has a trace, and
+    PrivacyError if consent is not given.
     """
     settings, so_far = context.settings, context.so_far
     refuse_unreadable(settings.sources.order(), so_far.files)

@@ -140,7 +140,7 @@ def _batch(run: _Run, batch: Sequence[GateStep]) -> None:
 
 
 def _ask(run: _Run, step: GateStep, made: ValuedStep, explored: bool, taken: bool) -> None:
-    """Ask at a step where it is explored or taken and the budget covers it, and note what came of it."""
+    """Ask at a step if it is explored or taken and the budget covers it, and record the result."""
     cost = step.full_usd if explored else step.tiered_usd
     run.kept_usd -= cost if explored else 0.0
     asked = (explored or taken) and run.spent_usd + cost + run.kept_usd <= run.budget_usd

@@ -90,8 +90,8 @@ def known_traces_report(kept: UnchangedSource) -> IngestReport:
 def refuse_unreadable(order: SourceOrder, reports: Sequence[IngestReport]) -> None:
     """Refuse sources of which nothing could be read.
 
-    Raises SourceError where a file named outright cannot be read, or what it holds is skipped, and no file
-    gave a trace.
+    Raises SourceError if a file that the user named cannot be read, or its content is skipped, and no file
+    has a trace.
     """
     named = {str(path.expanduser()) for path, _ in order.given}
     faults = (_fault(report) for report in reports if report.path in named)

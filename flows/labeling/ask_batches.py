@@ -90,7 +90,7 @@ def _write(
     decisions: Sequence[Decision],
     result: "ReplayResult",
 ) -> Summary:
-    """Write and count the replies of a batch and what came of its decisions."""
+    """Write and count the replies of a batch and the outcomes of its decisions."""
     steps = {decision.step_id for decision in decisions}
     fresh = [reply for reply in result.replies if reply.step_id in steps]
     failures = _failures(work, batch, fresh, result.sent)

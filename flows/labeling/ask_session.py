@@ -181,7 +181,7 @@ class AskSession:
             raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
 
     def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
-        """Let the gate learn from what came of a batch, if it does; the next batch is decided by that."""
+        """Update the gate with the decisions and votes of a batch; it decides the next batch by them."""
         if self.gate is not None:
             self.gate.learn(decisions, votes)
 

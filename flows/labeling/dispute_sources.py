@@ -1,4 +1,4 @@
-"""The sources of pairs at steps where the teachers' votes make none: a judge, and a verifying environment."""
+"""Label sources at steps where the teachers' votes make no pair: a judge, and a verifying environment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from tracemill.records.reply import TeacherReply
 
 @dataclass(frozen=True, slots=True)
 class JudgeSource:
-    """Pairs of a judge's stored answers."""
+    """A label source that makes pairs of a judge's stored answers."""
 
     judge: Judge
     name: str = "judge"
@@ -30,7 +30,7 @@ class JudgeSource:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedSource:
-    """Pairs of an environment that executes both sides."""
+    """A label source that makes pairs by executing both sides in an environment, `runs` times each."""
 
     environment: StepEnvironment
     runs: int
@@ -48,9 +48,9 @@ class VerifiedSource:
 
 
 def dispute_sources(settings: RunSettings) -> list[DisputeSource]:
-    """Return the sources of a configuration.
+    """Return the configured label sources of disputed steps: a judge, a verifying environment, or both.
 
-    Raises ConfigError for an environment that no package gives.
+    Raises ConfigError if the environment is not registered by any installed package.
     """
     found: list[DisputeSource] = []
     if (judge := judge_of(settings)) is not None:
@@ -61,7 +61,7 @@ def dispute_sources(settings: RunSettings) -> list[DisputeSource]:
 
 
 def dispute_fingerprint(settings: RunSettings) -> dict[str, Any]:
-    """Return what the pairs of these sources depend on; nothing where there are none."""
+    """Return the settings and versions that these sources depend on; empty if none is configured."""
     found = judge_fingerprint(settings)
     if settings.verified is not None:
         verified = settings.verified

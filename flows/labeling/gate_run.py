@@ -146,7 +146,7 @@ class Gate:
         self._promised_usd, self._promised_states = 0.0, 0
 
     def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
-        """Take in what came of a batch; the next one is decided by the new weights, which are kept."""
+        """Update and store the weights with the votes of a batch; the next batch is decided by them."""
         self._experience.add(decisions, {step.step_id: step.verdict for step in votes})
         self.belief = self._experience.belief()
         keep_weights(self._work, self.belief)

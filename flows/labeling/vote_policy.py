@@ -116,7 +116,10 @@ def drop_hopeless(
 def record_vote_outcomes(
     decisions: Sequence[Decision], not_asked: Mapping[tuple[str, str], str]
 ) -> list[Decision]:
-    """Note on each decision to ask what came of it: `asked`, or why it was not."""
+    """Return the decisions, with `outcome` set where the verdict is `ask`.
+
+    The outcome is `asked`, or the reason in `not_asked`, by step id and teacher, why no question was sent.
+    """
     return [
         replace(d, outcome=not_asked.get((d.step_id, d.teacher), ASKED)) if d.verdict == "ask" else d
         for d in decisions
