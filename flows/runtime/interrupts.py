@@ -1,10 +1,10 @@
-"""Handle Ctrl-C, SIGTERM and SIGHUP: the first press is remembered, a second one ends at once.
+"""Handle Ctrl-C, SIGTERM and SIGHUP: the first interrupt is recorded, a second Ctrl-C ends at once.
 
-A KeyboardInterrupt that rises in a finalizer (asyncio's transports have one) or in a library's own
-clean-up is swallowed there, and the work goes on. So a press is kept as well as raised; long work calls
-`raise_if_interrupted` between its parts, and what a finalizer swallowed is raised again a moment later.
-While teachers are asked nothing is raised: whoever waits with `on_interrupt` is told, and what is in flight
-comes home.
+A KeyboardInterrupt in a finalizer (asyncio's transports have one) or in the clean-up of a library is
+swallowed there, and the work goes on. So an interrupt is recorded as well as raised: long work calls
+`raise_if_interrupted` between its parts, and one that a finalizer swallowed is raised again a moment later.
+While teachers are asked nothing is raised: the callback of `on_interrupt` is called, and requests in flight
+are finished.
 """
 
 import os
@@ -35,7 +35,7 @@ class InterruptTold(SystemExit):
 
 
 class _Presses:
-    """The presses of this process: signals are the process's own."""
+    """The recorded interrupts of this process."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -72,14 +72,14 @@ class _Presses:
             self.press(number, frame)
 
     def leave_terminal(self) -> None:
-        """Let the streams that were a terminal lead nowhere: it may be gone, and writing to it fails."""
+        """Redirect the streams of the terminal to `os.devnull`: it may be gone, and writing to it fails."""
         nowhere = os.open(os.devnull, os.O_RDWR)
         for number in self.terminals:
             os.dup2(nowhere, number)
         os.close(nowhere)
 
     def swallowed(self, lost: "UnraisableHookArgs") -> None:
-        """Hear of an exception that Python cannot raise."""
+        """Handle an exception that Python cannot raise (`sys.unraisablehook`)."""
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             self.unraisable(lost)
             return
@@ -114,10 +114,10 @@ _presses = _Presses()
 
 @contextmanager
 def remember_interrupts() -> Iterator[None]:
-    """Remember presses of Ctrl-C while the block lasts; SIGTERM and SIGHUP are a first press too.
+    """Handle SIGINT (Ctrl-C), SIGTERM and SIGHUP while the block lasts.
 
-    An error that is none of ours and comes after a press ends as the press does. Outside the main thread,
-    where no signal arrives, nothing changes.
+    An exception other than TracemillError that follows an interrupt becomes SystemExit with `EXIT_CODE`. Does
+    nothing outside the main thread, which gets no signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -140,10 +140,10 @@ def remember_interrupts() -> Iterator[None]:
 
 @contextmanager
 def take_termination() -> Iterator[None]:
-    """Take SIGTERM and SIGHUP as a first press while the block lasts.
+    """Handle SIGTERM and SIGHUP like a first Ctrl-C while the block lasts.
 
-    A flow needs it, since Prefect sets a handler of its own around each. Not where they are ignored, as
-    `nohup` has it. Nothing changes where presses are not remembered.
+    Every flow needs it, since Prefect sets its own handlers around a flow. A signal that is ignored stays
+    ignored, as under `nohup`. Does nothing outside `remember_interrupts`.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) != _presses.press:
@@ -160,12 +160,12 @@ def take_termination() -> Iterator[None]:
 
 
 def raise_if_interrupted() -> None:
-    """Raise KeyboardInterrupt where Ctrl-C was pressed, also if what it raised then was lost."""
+    """Raise KeyboardInterrupt after an interrupt, even if a library swallowed the first one."""
     _presses.raise_kept()
 
 
 def pass_on_interrupt() -> None:
-    """Take a press that the process which started this one was given; any thread may call it."""
+    """Record an interrupt that the parent process received. Any thread may call it."""
     _presses.count += 1
     if _presses.listener is not None:
         _presses.taken = True
@@ -174,9 +174,9 @@ def pass_on_interrupt() -> None:
 
 @contextmanager
 def hold_interrupts() -> Iterator[None]:
-    """Let a press, SIGTERM and SIGHUP wait for the end of the block, which is short.
+    """Defer SIGINT, SIGTERM and SIGHUP to the end of the block, which must be short.
 
-    What begins processes and threads is not to stop half-way. They never see a Ctrl-C themselves.
+    For blocks that start processes and threads. These start with SIGINT blocked.
     """
     earlier = _presses.count
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
@@ -192,9 +192,9 @@ def hold_interrupts() -> Iterator[None]:
 
 @contextmanager
 def on_interrupt(told: Callable[[], None]) -> Iterator[None]:
-    """Call `told` at the first press while the block lasts, in place of a KeyboardInterrupt.
+    """Call `told` at the first interrupt in the block instead of raising KeyboardInterrupt.
 
-    It is called in the signal handler. A press before the block raises at its beginning.
+    It is called in the signal handler. An earlier interrupt raises KeyboardInterrupt at the start.
     """
     raise_if_interrupted()
     _presses.listener = told
