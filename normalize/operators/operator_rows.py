@@ -35,7 +35,7 @@ ROW_FIELDS = (
 
 
 def to_row(index: int, pair: DPOPair) -> dict[str, Any]:
-    """Build the row of a pair.
+    """Build the operator row of a pair: the columns `ROW_FIELDS`.
 
     `index` is the index of the pair and comes back with the verdict. `calls_differ` is True if the sides call
     different tools or with different arguments. `preference` is a digest of the state and both sides.
@@ -56,7 +56,11 @@ def to_row(index: int, pair: DPOPair) -> dict[str, Any]:
 
 
 def to_action_row(index: int, action: ActionRow) -> dict[str, Any]:
-    """Build the row of a single action: its origin and the fields of a chosen side."""
+    """Build the operator row of a single action: the columns `ACTION_FIELDS`.
+
+    The action fills the `chosen*` columns; the `rejected*` columns are absent. `index` is the index of the
+    action and comes back with the verdict.
+    """
     turn = (action.message,)
     operation = str(find_action_operation(Action.of(action.message), action.harness))
     return {
