@@ -114,7 +114,7 @@ class Schedule:
         self._prior_nanousd = _PRIOR_CALLS * sum(costs) // max(len(costs), 1) or 1
 
     @property
-    def out(self) -> int:
+    def in_flight(self) -> int:
         """Return the number of questions in flight."""
         return len(self._sent)
 

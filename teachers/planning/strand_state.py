@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class OutgoingCall(NamedTuple):
-    """One question as it goes out."""
+    """One question as it is sent to a teacher."""
 
     step_id: str
     teacher: str
@@ -22,20 +22,22 @@ class StepWork(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class StrandStep:
-    """One step: samples not sent, teachers not asked yet in order, and samples in flight.
+    """The state of one step while teachers are asked.
 
-    `batch_size` is how many teachers may be asked at once, None where unknown.
+    `unsent` maps teachers to samples that are not sent, `unstarted` lists the teachers not asked yet in
+    order, `in_flight` counts sent samples by teacher. `batch_size` is how many teachers may be asked at once,
+    None where unknown.
     """
 
     step_id: str
     unsent: dict[str, list[int]]
     unstarted: list[str]
-    out: dict[str, int] = field(default_factory=dict[str, int])
+    in_flight: dict[str, int] = field(default_factory=dict[str, int])
     batch_size: int | None = None
 
     def is_answered(self, teacher: str) -> bool:
         """Return whether nothing more will come from a teacher."""
-        return not self.unsent[teacher] and not self.out.get(teacher)
+        return not self.unsent[teacher] and not self.in_flight.get(teacher)
 
     def waiting(self) -> list[str]:
         """Return who may still answer: teachers asked already, then the others in order."""
@@ -48,12 +50,12 @@ class StrandStep:
 
     def send(self, teacher: str) -> int:
         """Return the teacher's next sample, which is now in flight."""
-        self.out[teacher] = self.out.get(teacher, 0) + 1
+        self.in_flight[teacher] = self.in_flight.get(teacher, 0) + 1
         return self.unsent[teacher].pop(0)
 
     def receive(self, teacher: str) -> None:
-        """Record that a sample of the teacher finished."""
-        self.out[teacher] -= 1
+        """Record that a sample of the teacher was answered or failed."""
+        self.in_flight[teacher] -= 1
 
 
 @dataclass(slots=True, eq=False)

@@ -56,11 +56,11 @@ class Dispatcher:
     def _send(self) -> None:
         """Send what may go now; with nothing in flight and nothing to send, finish."""
         self._report_stops()
-        for call in self._schedule.next(self._loop.time(), self._width - self._schedule.out):
+        for call in self._schedule.next(self._loop.time(), self._width - self._schedule.in_flight):
             task = self._loop.create_task(self._ask(call))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        if not self._schedule.out:
+        if not self._schedule.in_flight:
             self._finished.set()
 
     def _report_stops(self) -> None:

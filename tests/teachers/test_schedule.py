@@ -98,7 +98,7 @@ class Play:
                 self.sent.append((now, call))
                 heapq.heappush(flying, (now + self.takes(call), call))
             self.most_out = max(self.most_out, len(flying))
-            assert schedule.out == len(flying)
+            assert schedule.in_flight == len(flying)
             if not flying:
                 return schedule
             now, call = heapq.heappop(flying)
