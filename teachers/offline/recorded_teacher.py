@@ -60,7 +60,7 @@ class RecordedTeacher(OfflineTeacher):
         return replace(message, content=self._redact(message.content), tool_calls=calls)
 
     def request_key(self, question: Question, sample: int) -> str:
-        """Return the key of an answer; it depends on the content of the table."""
+        """Return the cache key of an answer; it includes a hash of the file of recorded answers."""
         return request_key(
             prompt_id=question.prompt_id,
             model=self.model,

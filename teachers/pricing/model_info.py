@@ -142,7 +142,7 @@ def _by_provider(endpoints: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Pric
 
 
 def fields_to_keep_of_model_info(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an entry that a card is made of, for storage."""
+    """Return the fields of a catalogue entry to store: those that `ModelCard` is built from."""
     found = {key: entry[key] for key in _KEPT if entry.get(key) is not None}
     pricing = as_mapping(entry.get("pricing"))
     priced = {key: pricing[key] for key in (*_PRICED, "overrides") if pricing.get(key)}
