@@ -96,14 +96,17 @@ def canonicalize_action(
 
 
 def end_key(operation: Operation, target: str | None) -> str:
-    """Return the key of an end: finished, given up, refused or only announced."""
+    """Return the key of an action that ends the session or asks the user.
+
+    `target` tells apart the ways to finish: None for finished, else given up, refused or only announced.
+    """
     if operation != Operation.FINISH or target is None:
         return str(operation)
     return f"{operation}{_WITH if target in TEXT_TARGETS else ':'}{target}"
 
 
 def end_of(key: str) -> str:
-    """Return the key of an end without the answer handed in with it."""
+    """Return the key of an ending action without the digest of its answer."""
     return key.partition(_WITH)[0]
 
 

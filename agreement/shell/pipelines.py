@@ -1,4 +1,4 @@
-"""Normalise pipelines: one spelling where several do the same."""
+"""Rewrite equivalent shell pipelines to one canonical form."""
 
 import re
 from collections.abc import Sequence
@@ -27,9 +27,10 @@ _ENDS = (["+"], [";"], ["\\;"])
 
 @dataclass(frozen=True, slots=True)
 class FindQuery:
-    """The parts of a `find`: places, tests in alphabetical order, and the command for each hit.
+    """A parsed `find` command.
 
-    `then` is that command without its `{}`.
+    `places` are its start paths, `tests` its tests in alphabetical order, `then` the command that it runs for
+    each match, without its `{}`.
     """
 
     places: tuple[str, ...]
@@ -38,7 +39,7 @@ class FindQuery:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return the command in one spelling."""
+        """Return the canonical words of the command: `find`, places, tests, `then`, its command."""
         return ("find", *self.places, *(word for test in self.tests for word in test), "then", *self.then)
 
 
@@ -90,7 +91,7 @@ def _is_sed_of_lines(argv: tuple[str, ...]) -> bool:
 
 
 def normal_pipeline(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Return the pipeline in one spelling.
+    """Return the canonical form of a pipeline.
 
     `sort | uniq` becomes one command, `find` runs the next command itself and has its tests sorted, and paths
     lose trailing slashes.

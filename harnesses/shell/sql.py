@@ -145,7 +145,7 @@ def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
     from sqlglot import exp
 
-    tree = _one_spelling(tree.copy())
+    tree = _canonical_query(tree.copy())
     combined = tuple(
         type(each).__name__ + ("" if each.args.get("distinct") else " all")
         for each in tree.find_all(exp.SetOperation)
@@ -160,7 +160,7 @@ def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
     return combined + asks, effect
 
 
-def _one_spelling(tree: "exp.Expr") -> "exp.Expr":
+def _canonical_query(tree: "exp.Expr") -> "exp.Expr":
     from sqlglot import exp
 
     for table in tree.find_all(exp.Table):
