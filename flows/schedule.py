@@ -31,7 +31,7 @@ from tracemill.flows.runtime.terminal import say_lines
 from tracemill.records.identity import digest
 
 _SAVING_S = 30.0
-"""Seconds a run that was told to stop has to write what it has, after its calls came home."""
+"""Seconds a run that was told to stop has to write what it has, after its calls in flight finished."""
 _AT_A_TIME = 3
 """Runs at a time: a harvest, a release that waits for it, a training."""
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tracemill.flows.labeling.label_shard import ShownTrace
 
 DISPUTED, FAILED_ACTION = "the votes make no pair", "the action failed"
-COMING_HOME = "interrupted: up to {:.0f} s for calls in flight to come home, Ctrl-C cuts them off"
+FINISHING = "interrupted: up to {:.0f} s for calls in flight to finish, Ctrl-C cuts them off"
 
 
 @dataclass(slots=True)
@@ -243,7 +243,7 @@ class AskSession:
     def _run(self, request: ReplayRequest) -> ReplayResult:
         try:
             return asyncio.run(self._replay(request))
-        except asyncio.CancelledError:  # interrupted, and what was in flight did not come home in time
+        except asyncio.CancelledError:  # interrupted, and what was in flight did not finish in time
             raise KeyboardInterrupt from None
 
     async def _replay(self, request: ReplayRequest) -> ReplayResult:
@@ -257,7 +257,7 @@ class AskSession:
         grace_s = self.settings.replay.come_home_s
 
         def press() -> None:
-            self.meter.note = COMING_HOME.format(grace_s)
+            self.meter.note = FINISHING.format(grace_s)
             loop.call_soon_threadsafe(interrupted.set)
             loop.call_soon_threadsafe(loop.call_later, grace_s, task.cancel)
 

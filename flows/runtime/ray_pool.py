@@ -29,7 +29,7 @@ _STORE_BYTES = 100 * 1024 * 1024
 """Memory of a local object store: results are small."""
 _RESTARTS = 3
 _HOME_S = 10.0
-"""Seconds beyond `grace_s` that interrupted workers have to write what came home."""
+"""Seconds beyond `grace_s` that interrupted workers have to write the answers they got."""
 _CONNECT_S = 5.0
 
 
@@ -85,7 +85,7 @@ class RayWorker:
             return _Outcome(error=_portable(error))
 
     def interrupt(self) -> None:
-        """Stop as after Ctrl-C: no new calls, calls in flight come home."""
+        """Stop as after Ctrl-C: no new calls, calls in flight finish."""
         pass_on_interrupt()
 
     def close(self) -> None:

@@ -301,7 +301,7 @@ class ReplaySettings(FrozenModel):
     grace_s: float | None = Field(
         default=None,
         ge=0,
-        description="seconds calls in flight have to come home at an interrupt; unset: attempt_timeout_s",
+        description="seconds calls in flight have to finish after an interrupt; unset: attempt_timeout_s",
     )
     write_off_after_s: float = Field(
         default=86_400.0, ge=0, description="age at which a call left open by a crash is booked as spent"
