@@ -58,7 +58,10 @@ class ShardFile:
         """Add rows, which cover the traces in `covers`. Raises WorkspaceError for other columns."""
         version, schema = SCHEMAS[self._name]
         if not table.schema.equals(schema):
-            raise WorkspaceError(f"a table for {self._name} has other columns than schema {version}")
+            raise WorkspaceError(
+                f"rows to write to table {self._name!r} do not match its schema {version}",
+                f"the columns {', '.join(schema.names)}",
+            )
         self.covers.update(covers)
         self.rows += table.num_rows
         self._writer.write_table(table, row_group_size=_ROWS_IN_A_GROUP)

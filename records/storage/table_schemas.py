@@ -190,5 +190,9 @@ def upgrade(name: str, table: pa.Table, version: int, where: str) -> pa.Table:
             f"{where} has schema {version} of {name}", f"at most {current}", "update tracemill"
         )
     if not table.schema.equals(schema):
-        raise WorkspaceError(f"{where} has other columns than schema {current} of {name}")
+        raise WorkspaceError(
+            f"{where} does not match schema {current} of table {name!r}",
+            f"the columns {', '.join(schema.names)}",
+            f"remove the folder `{name}` of the workspace: {_RESTORED_BY[name]}",
+        )
     return table

@@ -1,4 +1,4 @@
-"""The marker file of a workspace: its layout, and whether its text is redacted."""
+"""The marker file of a workspace: the version of its file layout, and whether its text is redacted."""
 
 from pathlib import Path
 from typing import Literal
@@ -39,8 +39,8 @@ def check_marker(marker: Path, text: Text) -> None:
     if version != LAYOUT_VERSION:
         newer = isinstance(version, int) and version > LAYOUT_VERSION
         raise WorkspaceError(
-            f"{marker} names layout {version!r}",
-            f"layout {LAYOUT_VERSION}",
+            f"the workspace of {marker} has layout version {version!r}",
+            f"layout version {LAYOUT_VERSION}",
             "update tracemill" if newer else "restore the file, or start a new workspace",
         )
     if is_redacted(marker) == (text == "redacted"):
