@@ -111,7 +111,7 @@ def test_another_command_makes_another_checkpoint(work: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("exit 3", "the command ended with code 3; expected code 0"),
+        ("exit 3", "the training command ended with exit code 3; expected exit code 0"),
         ("true", r"the command left no file in \$TRACEMILL_OUTPUT; expected a checkpoint in that folder"),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_command_that_fails_is_one_line_and_is_tried_again(work: Path, command
 
 def test_what_a_command_left_is_there_for_the_next_attempt(work: Path) -> None:
     command = 'cd "$TRACEMILL_OUTPUT"; if [ -e half ]; then mv half whole; else echo 1 > half; exit 1; fi'
-    with pytest.raises(TrainingError, match="ended with code 1"):
+    with pytest.raises(TrainingError, match="ended with exit code 1"):
         train_on(settings_of(work, command), "views")
     made = train_on(settings_of(work, command), "views")
     assert sorted(path.name for path in made.path.iterdir()) == ["training.json", "whole"]

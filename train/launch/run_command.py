@@ -44,7 +44,11 @@ def run_command(job: TrainingJob, command: str, directory: Path) -> None:
         environment = child_environment(os.environ, job.settings.environment) | command_environment(job)
         code = _run(command, directory, environment, lock)
         if code != 0:
-            raise TrainingError(f"the command ended with code {code}", "code 0", "its output is the log")
+            raise TrainingError(
+                f"the training command ended with exit code {code}",
+                "exit code 0",
+                "read its output in the log",
+            )
         if not any(output.iterdir()):
             raise TrainingError(
                 "the command left no file in $TRACEMILL_OUTPUT", "a checkpoint in that folder"

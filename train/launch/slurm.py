@@ -158,7 +158,7 @@ def _call(command: list[str]) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise TrainingError(
             f"{command[0]} does not answer ({type(error).__name__})",
-            do="the same command finds the job again",
+            do="run the same tracemill command again: it finds the job",
         ) from None
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
