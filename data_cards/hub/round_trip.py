@@ -84,7 +84,11 @@ def _push_and_read(api: "HfApi", repo_id: str, go_on: Callable[[], None], patien
 
     run("make", lambda: api.create_repo(repo_id, repo_type="dataset", private=True, exist_ok=True))
     if not run("a look at", lambda: api.dataset_info(repo_id).private):
-        raise ReleaseError(f"{repo_id} was made public", "a private dataset")
+        raise ReleaseError(
+            f"the test dataset {repo_id} is public on the Hub",
+            "a private dataset",
+            "check the default visibility of the owner's repositories",
+        )
     run(
         "commit to",
         lambda: api.create_commit(
