@@ -115,7 +115,7 @@ def _by_share(found: Estimate) -> str:
     learned = f" and {found.learned_steps:,} votes of this workspace" if found.learned_steps else ""
     return "\n".join(
         [
-            "`--gate-share` asks at fewer steps: what a share of the cost finds",
+            "expected pairs where `--gate-share` limits the cost to a share:",
             *lines,
             f"estimated by the gate, whose weights rest on public tables{learned}",
             *([] if learned else ["before the first votes the shares say more than the counts"]),
