@@ -28,6 +28,6 @@ def test_the_sides_of_a_pair_are_shown_from_where_they_differ() -> None:
     good, bad = shown.index("chosen"), shown.index("rejected")
     assert "+ right = 1" in shown[good:bad]
     assert "+ wrong = 2" in shown[bad:]
-    assert "... 80 equal lines" in shown[good:bad]
+    assert "... 80 unchanged lines" in shown[good:bad]
     assert "same line 39" in shown[good + 3]
     assert not any("same line 5" in line for line in shown)

@@ -88,6 +88,6 @@ def _from_difference(*sides: list[str]) -> list[list[str]]:
     for lines in sides:
         rest = lines[skipped:]
         left = len(rest) - MOST_LINES
-        head = [f"... {skipped} equal lines"] if skipped else []
+        head = [f"... {skipped} unchanged lines"] if skipped else []
         shown.append([*head, *rest[:MOST_LINES], *([f"... {left} more lines"] if left > 0 else [])])
     return shown
