@@ -26,13 +26,14 @@ TRAIN = "train"
 
 
 def release_folder(release: TrainingRelease, rows: str, key: str) -> Path:
-    """Return the folder of a release of the workspace, which says which sessions are held out.
+    """Return the folder of a release of the workspace; its splits say which sessions are held out.
 
-    Raises TrainingError for one of the Hub; `rows` and `key` say what its sessions are wanted for.
+    Raises TrainingError for a release of the Hub; its message names the kind of rows to make (`rows`) and
+    their key in `training.composer` (`key`).
     """
     if release.path is None:
         raise TrainingError(
-            f"{rows} of sessions want a release of the workspace, and {release.place} is at the Hub",
+            f"{rows} cannot be made for {release.place}: that release is on the Hub, without its sessions",
             f"a release of the workspace, or a file as training.composer.{key}",
         )
     return release.path

@@ -100,7 +100,7 @@ def test_a_workspace_that_no_teacher_answered_in_says_what_to_do(tmp_path: Path)
     with pytest.raises(TrainingError, match="teachers answered in no session to train on; expected"):
         add_state_rows(settings, settings.training, release)
     away = release.model_copy(update={"path": None, "repository": "a/traces"})
-    with pytest.raises(TrainingError, match="states of sessions want a release of the workspace, and a/trac"):
+    with pytest.raises(TrainingError, match="states cannot be made for a/traces: that release is on the Hub"):
         add_state_rows(settings, settings.training, away)
 
 
