@@ -85,8 +85,9 @@ def _about(report: dict[str, Any]) -> list[str]:
 
 def _drawn(draws: dict[str, Any], models: int) -> str:
     if not draws["all"]:
-        few = "a draw needs four models that share states: a student and three teachers"
-        return f"no draw: {few if models < 4 else 'no named student has three other named teachers'}"
+        few = "a draw of a student and three teachers needs four models with actions at the same states"
+        named = "no model of --student has three other models of --teacher"
+        return f"no draw: {few if models < 4 else named}"
     return (
         f"{draws['taken']:,} of {draws['all']:,} draws of a student and three teachers, "
         f"{draws['stronger']:,} with teachers at least as strong as the student, "

@@ -62,7 +62,7 @@ def test_a_huge_reward_is_told_in_few_digits(tmp_path: Path) -> None:
     print_report(
         Console(file=out, width=200), evaluate_table(EvaluateOrder(path, gate_seeds=0, samples=2)), []
     )
-    assert "no draw: a draw needs four models that share states" in out.getvalue()
+    assert "no draw: a draw of a student and three teachers needs four models" in out.getvalue()
     assert "1e+308" in out.getvalue()
     assert "0" * 20 not in out.getvalue()
 
@@ -177,9 +177,11 @@ def test_what_the_product_would_not_ask_is_said(tmp_path: Path) -> None:
 def test_a_table_without_draws_says_why(tmp_path: Path) -> None:
     few = write(tmp_path / "few.jsonl", [row("t1", {f"gpt-{at}": grep("x") for at in range(3)})])
     many = write(tmp_path / "many.jsonl", [row("t1", {f"gpt-{at}": grep("x") for at in range(5)})])
-    assert told(few)[1] == "no draw: a draw needs four models that share states: a student and three teachers"
+    assert told(few)[1] == (
+        "no draw: a draw of a student and three teachers needs four models with actions at the same states"
+    )
     named = told(many, students=("gpt-0",), teachers=("gpt-1", "gpt-2"))
-    assert named[1] == "no draw: no named student has three other named teachers"
+    assert named[1] == "no draw: no model of --student has three other models of --teacher"
 
 
 def test_models_of_families_not_known_are_neither_of_one_nor_of_two(tmp_path: Path) -> None:
