@@ -71,7 +71,8 @@ def print_figures(console: Console, figures: ReportFigures, precision: Precision
             )
             for one in figures.agreement.operations
         ]
-        _table(console, "agreement by class", ("class", ">votes", ">same class", ">same action"), rows)
+        heads = ("operation", ">votes", ">same operation", ">same action")
+        _table(console, "agreement of teachers by operation", heads, rows)
     _operations(console, drawn.operations)
     _teachers(console, figures)
     dearest = [
