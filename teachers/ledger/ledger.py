@@ -350,7 +350,9 @@ class Ledger:
         with self._reading() as connection:
             run = connection.execute(_RUN, {"key": run_id}).one_or_none()
             if run is None:
-                raise LedgerError(f"the run {run_id!r} was never opened in this ledger")
+                raise LedgerError(
+                    f"run {run_id!r} is not in the ledger", "a run that was opened in this ledger"
+                )
             row = connection.execute(select(budgets).where(budgets.c.scope == f"run:{run_id}")).one_or_none()
             grouped = (
                 select(calls.c.state, func.count().label("calls"))

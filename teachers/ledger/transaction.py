@@ -88,7 +88,9 @@ class LedgerTransaction:
         replies = {row.request_key: row.reply for row in bought}
         for intent in intents:
             if intent.run_id not in opened:
-                raise LedgerError(f"the run {intent.run_id!r} was never opened in this ledger")
+                raise LedgerError(
+                    f"run {intent.run_id!r} is not in the ledger", "a run that was opened in this ledger"
+                )
         self._load(connection, of_calls.values(), intents)
         self._look_elsewhere(connection, intents)
         closing = [row for close in closes if (row := self._close(of_calls, close)) is not None]
@@ -118,8 +120,8 @@ class LedgerTransaction:
         """Move a call's amount from reserved to settled; correct one that was written off."""
         call = of_calls.pop(close.reservation.call_id, None)
         if call is None or not _may_close(call.state, close.state):
-            what = "unknown" if call is None else "closed already"
-            self.closed.append(LedgerError(f"call {close.reservation.call_id} is {what}"))
+            what = "not in the ledger" if call is None else "closed already"
+            self.closed.append(LedgerError(f"call {close.reservation.call_id} is {what}", "an open call"))
             return None
         cost = close.reservation.amount_nanousd if close.cost_nanousd is None else close.cost_nanousd
         was_open = call.state == "open"

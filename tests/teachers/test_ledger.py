@@ -173,9 +173,9 @@ def test_a_resumed_run_keeps_what_it_spent_under_its_new_cap(ledger_url: str) ->
 
 
 def test_a_run_that_was_never_opened_is_an_error(ledger: Ledger) -> None:
-    with pytest.raises(LedgerError, match="never opened"):
+    with pytest.raises(LedgerError, match="is not in the ledger"):
         ledger.reserve(intent("a", 1))
-    with pytest.raises(LedgerError, match="never opened"):
+    with pytest.raises(LedgerError, match="is not in the ledger"):
         ledger.spent("run")
 
 

@@ -540,9 +540,9 @@ async def test_a_close_that_cannot_be_booked_ends_the_line_and_spoils_no_grant(
     assert isinstance(await of(fits), Reservation)
     assert await of(again) == CachedAnswer("{}")
     for each in (aside, denied):
-        with pytest.raises(LedgerError, match="call 97 is unknown"):
+        with pytest.raises(LedgerError, match="call 97 is not in the ledger"):
             await of(each)
-    with pytest.raises(LedgerError, match="call 97 is unknown"):
+    with pytest.raises(LedgerError, match="call 97 is not in the ledger"):
         await still(queue)
     assert ledger.money == (20, 80)
     assert held(flying).amount_nanousd == 50
