@@ -26,7 +26,7 @@ from tracemill.records.trace import Context, Step, Trace, TraceState
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import (
-    CompatibleSettings,
+    CompatibleTeacherSettings,
     GateSettings,
     PriceSettings,
     ReplaySettings,
@@ -70,10 +70,12 @@ def cases_of(shard: Path) -> list[Case]:
         return [case_of(*orjson.loads(line)) for line in lines]
 
 
-def teacher_at(port: int) -> CompatibleSettings:
+def teacher_at(port: int) -> CompatibleTeacherSettings:
     """Return the stub server as a teacher with a price."""
     prices = PriceSettings.model_validate({"prompt_usd": 0.3, "completion_usd": 0.9})
-    return CompatibleSettings(model="stub-model", base_url=f"http://127.0.0.1:{port}/v1", prices=prices)
+    return CompatibleTeacherSettings(
+        model="stub-model", base_url=f"http://127.0.0.1:{port}/v1", prices=prices
+    )
 
 
 def run_replay(port: int, flight: int, folder: Path) -> dict[str, float]:
@@ -84,7 +86,9 @@ def run_replay(port: int, flight: int, folder: Path) -> dict[str, float]:
     return {"cpu_s": sum(cpu_s for cpu_s, _ in done), "answered": sum(answered for _, answered in done)}
 
 
-def replay_shard(ledger: Ledger, teacher: CompatibleSettings, flight: int, shard: Path) -> tuple[float, int]:
+def replay_shard(
+    ledger: Ledger, teacher: CompatibleTeacherSettings, flight: int, shard: Path
+) -> tuple[float, int]:
     """Replay one shard."""
     cases, policy = cases_of(shard), Policy(threshold=1, min_families=1)
     before = time.process_time()

@@ -18,12 +18,12 @@ from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.ingesters.registry import dialects
 from tracemill.records.version import __version__
 from tracemill.teachers.core.teacher_settings import (
-    CompatibleSettings,
-    HandwrittenSettings,
-    OpenRouterSettings,
+    CompatibleTeacherSettings,
+    HandwrittenTeacherSettings,
+    OpenRouterTeacherSettings,
     PriceSettings,
-    RecordedSettings,
-    SimulatedSettings,
+    RecordedTeacherSettings,
+    SimulatedTeacherSettings,
 )
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -142,8 +142,14 @@ def _keys(model: type[BaseModel]) -> set[str]:
 
 def test_every_key_of_the_configuration_is_documented() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text()
-    models = (RunSettings, OpenRouterSettings, CompatibleSettings, SimulatedSettings, PriceSettings)
-    models = (*models, RecordedSettings, HandwrittenSettings)
+    models = (
+        RunSettings,
+        OpenRouterTeacherSettings,
+        CompatibleTeacherSettings,
+        SimulatedTeacherSettings,
+        PriceSettings,
+    )
+    models = (*models, RecordedTeacherSettings, HandwrittenTeacherSettings)
     keys = set().union(*map(_keys, models))
     assert len(keys) > 50
     named = set(re.findall(r"[a-z0-9_]+", text))

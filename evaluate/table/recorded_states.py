@@ -26,7 +26,7 @@ from tracemill.records.trace import Context
 from tracemill.teachers.client.build_request import count_message_bytes
 from tracemill.teachers.core.price import Price, price_of
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import PriceSettings, RecordedSettings
+from tracemill.teachers.core.teacher_settings import PriceSettings, RecordedTeacherSettings
 from tracemill.teachers.offline.recorded_table import (
     BrokenRow,
     RecordedAnswer,
@@ -162,7 +162,7 @@ def _unusable(row: RecordedState | BrokenRow, seen: Container[str]) -> str:
 
 
 def _teacher(model: str, path: Path, price: PriceSettings) -> RecordedTeacher:
-    return RecordedTeacher(RecordedSettings(name=model, model=model, path=path, prices=price))
+    return RecordedTeacher(RecordedTeacherSettings(name=model, model=model, path=path, prices=price))
 
 
 def is_recorded_in_half(task: str, half: str) -> bool:

@@ -26,7 +26,7 @@ from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import AttemptResult, Teacher
 from tracemill.teachers.core.teacher_settings import (
     BaseTeacherSettings,
-    OpenRouterSettings,
+    OpenRouterTeacherSettings,
     ReasoningSettings,
     ReplaySettings,
 )
@@ -207,7 +207,7 @@ class _Calls:
     async def _record(self, one: BaseTeacherSettings, teacher: Teacher, asked: AttemptResult) -> int | None:
         """Return the server's record of the answer, looked at again while it is not there."""
         named = asked.reply.generation_id
-        if not named or not isinstance(one, OpenRouterSettings):
+        if not named or not isinstance(one, OpenRouterTeacherSettings):
             return None
         return await look_up_bill(teacher, named, asyncio.sleep, self._replay.backoff_s, RECORD_LOOKS)
 
@@ -232,7 +232,7 @@ def _cost_checks(
     if isinstance(teacher, ChatTeacher) and (stated is not None or usage.prompt_tokens):
         least, most = teacher.cost_range_nanousd(asked.reply.provider, usage, sent_bytes)
         yield LiveCheck(f"cost of {one.name}", *_held_against_tokens(stated, least, most))
-    if isinstance(one, OpenRouterSettings) and asked.reply.generation_id:
+    if isinstance(one, OpenRouterTeacherSettings) and asked.reply.generation_id:
         yield LiveCheck(f"record of {one.name}", *_held_against_record(stated, record))
 
 

@@ -14,7 +14,7 @@ from tracemill.flows.live_checks.live_check import LiveCheck
 from tracemill.records.errors import TracemillError
 from tracemill.teachers.client.key_credit import KeyCredit, read_key_credit
 from tracemill.teachers.core.api_keys import api_key
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings
+from tracemill.teachers.core.teacher_settings import OpenRouterTeacherSettings
 
 _HUB = "hub token"
 _QUICK = RetryPolicy(tries=2, first_wait_s=1.0, most_wait_s=1.0, most_retry_after_s=1.0)
@@ -24,7 +24,7 @@ def check_keys(settings: RunSettings) -> Iterator[LiveCheck]:
     """Yield a check for each key of the teachers whose server tells what is left on it."""
     seen: set[tuple[str, str]] = set()
     for teacher in settings.models():
-        if not isinstance(teacher, OpenRouterSettings):
+        if not isinstance(teacher, OpenRouterTeacherSettings):
             continue
         try:
             key, url = api_key(teacher, os.environ) or "", teacher.sends_to(os.environ)

@@ -17,7 +17,7 @@ import orjson
 
 from tracemill.records.message import Message
 from tracemill.teachers.core.question import Question, sendable_question_message
-from tracemill.teachers.core.teacher_settings import CompatibleSettings, OpenRouterSettings
+from tracemill.teachers.core.teacher_settings import CompatibleTeacherSettings, OpenRouterTeacherSettings
 from tracemill.teachers.core.token_chain import AnsweredPrompt
 from tracemill.teachers.pricing.cache_rules import LOOK_BACK_BLOCKS, cache_rule
 from tracemill.teachers.pricing.model_info import ModelCard
@@ -27,7 +27,7 @@ _MARK = {"type": "ephemeral"}
 
 
 def request_body(
-    settings: OpenRouterSettings | CompatibleSettings,
+    settings: OpenRouterTeacherSettings | CompatibleTeacherSettings,
     question: Question,
     sample: int,
     card: ModelCard,
@@ -38,7 +38,7 @@ def request_body(
     `before` is the prompt of the same context that was answered last; it only moves cache marks.
     """
     wire = [_wire_message(message, settings.family) for message in question.messages]
-    if isinstance(settings, OpenRouterSettings) and cache_rule(settings.family).marked:
+    if isinstance(settings, OpenRouterTeacherSettings) and cache_rule(settings.family).marked:
         for place in mark_places(question.messages, before):
             text = {"type": "text", "text": wire[place]["content"], "cache_control": _MARK}
             wire[place]["content"] = [text]
@@ -51,7 +51,7 @@ def request_body(
         body["temperature"] = settings.temperature
     if settings.logprobs is not None and card.heeds("logprobs"):
         body |= {"logprobs": True, "top_logprobs": settings.logprobs}
-    if isinstance(settings, OpenRouterSettings):
+    if isinstance(settings, OpenRouterTeacherSettings):
         body |= _openrouter_fields(settings, question, sample)
         if card.priced:
             body["provider"]["max_price"] = card.price.limits_usd(
@@ -97,7 +97,9 @@ def _markable(messages: Sequence[Message], end: int) -> int:
     return next(found, -1)
 
 
-def _openrouter_fields(settings: OpenRouterSettings, question: Question, sample: int) -> dict[str, Any]:
+def _openrouter_fields(
+    settings: OpenRouterTeacherSettings, question: Question, sample: int
+) -> dict[str, Any]:
     """Return OpenRouter's own fields: routing, data policy, reasoning, and the trace as session.
 
     The session keeps a trace's calls at one provider's cache

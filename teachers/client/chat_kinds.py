@@ -3,22 +3,22 @@
 from collections.abc import Mapping
 
 from tracemill.teachers.core.teacher_protocol import Teacher
-from tracemill.teachers.core.teacher_settings import CompatibleSettings, OpenRouterSettings
+from tracemill.teachers.core.teacher_settings import CompatibleTeacherSettings, OpenRouterTeacherSettings
 from tracemill.teachers.kind import TeacherContext, TeacherKind
 
 TITLE = "tracemill"
 
 
-def _openrouter(settings: OpenRouterSettings, context: TeacherContext) -> Teacher:
+def _openrouter(settings: OpenRouterTeacherSettings, context: TeacherContext) -> Teacher:
     return _chat_teacher(settings, context, settings.sends_to(context.environ), _attribution(settings))
 
 
-def _compatible(settings: CompatibleSettings, context: TeacherContext) -> Teacher:
+def _compatible(settings: CompatibleTeacherSettings, context: TeacherContext) -> Teacher:
     return _chat_teacher(settings, context, settings.base_url.rstrip("/"), {})
 
 
 def _chat_teacher(
-    settings: OpenRouterSettings | CompatibleSettings,
+    settings: OpenRouterTeacherSettings | CompatibleTeacherSettings,
     context: TeacherContext,
     url: str,
     headers: Mapping[str, str],
@@ -32,17 +32,17 @@ def _chat_teacher(
     place = ("chat", url, key, tuple(headers.items()))
     if place not in context.shared:
         transport = Transport(url, key, headers)
-        key_page = isinstance(settings, OpenRouterSettings)
+        key_page = isinstance(settings, OpenRouterTeacherSettings)
         context.shared[place] = (transport, ModelCatalogue(transport, key_page, context.book))
     transport, catalogue = context.shared[place]
     return ChatTeacher(settings, transport, catalogue, context.redact, context.book)
 
 
-def _attribution(settings: OpenRouterSettings) -> dict[str, str]:
+def _attribution(settings: OpenRouterTeacherSettings) -> dict[str, str]:
     """Return headers that name the application (https://openrouter.ai/docs/app-attribution)."""
     headers = {"X-OpenRouter-Title": TITLE}
     return headers | {"HTTP-Referer": settings.attribution_url} if settings.attribution_url else headers
 
 
-OPENROUTER = TeacherKind(OpenRouterSettings, _openrouter)
-OPENAI_COMPATIBLE = TeacherKind(CompatibleSettings, _compatible)
+OPENROUTER = TeacherKind(OpenRouterTeacherSettings, _openrouter)
+OPENAI_COMPATIBLE = TeacherKind(CompatibleTeacherSettings, _compatible)

@@ -27,7 +27,11 @@ from tracemill.teachers.core.bundled_prices import OFFLINE_DAY, find_bundled_pri
 from tracemill.teachers.core.price import Price, nanousd_to_usd, price_of
 from tracemill.teachers.core.question import Question, require_redacted
 from tracemill.teachers.core.teacher_protocol import AttemptResult, reply_to
-from tracemill.teachers.core.teacher_settings import OPENROUTER_URL, CompatibleSettings, OpenRouterSettings
+from tracemill.teachers.core.teacher_settings import (
+    OPENROUTER_URL,
+    CompatibleTeacherSettings,
+    OpenRouterTeacherSettings,
+)
 from tracemill.teachers.core.token_chain import ChainMemory
 from tracemill.teachers.pricing.model_info import ModelCard
 from tracemill.teachers.pricing.price_book import PriceBook
@@ -50,7 +54,7 @@ class ChatTeacher:
 
     def __init__(
         self,
-        settings: OpenRouterSettings | CompatibleSettings,
+        settings: OpenRouterTeacherSettings | CompatibleTeacherSettings,
         transport: Transport,
         catalogue: ModelCatalogue,
         redact: Callable[[str], str] = str,
@@ -79,7 +83,7 @@ class ChatTeacher:
 
         So stub answers are never cached as real ones.
         """
-        if isinstance(self._settings, CompatibleSettings):
+        if isinstance(self._settings, CompatibleTeacherSettings):
             return self._transport.base_url
         if self._transport.base_url == OPENROUTER_URL:
             return self._settings.provider
@@ -107,12 +111,12 @@ class ChatTeacher:
         """
         models = await self._catalogue.models()
         settings, server = self._settings, self._transport.base_url
-        if models or isinstance(settings, OpenRouterSettings):
+        if models or isinstance(settings, OpenRouterTeacherSettings):
             entry = check_model_entry(models, self.model, server)
-            if isinstance(settings, OpenRouterSettings):
+            if isinstance(settings, OpenRouterTeacherSettings):
                 await self._read_card(entry, settings)
 
-    async def _read_card(self, entry: Mapping[str, Any], settings: OpenRouterSettings) -> None:
+    async def _read_card(self, entry: Mapping[str, Any], settings: OpenRouterTeacherSettings) -> None:
         endpoints = await self._catalogue.endpoints(self.model)
         card = card_found(entry, endpoints, settings)
         require_usable(card, settings)
@@ -274,7 +278,9 @@ class ChatTeacher:
         unbilled = fault is not None and not fault.billed and not cost
         if unbilled:
             cost = 0
-        can_look = isinstance(self._settings, OpenRouterSettings) and not (unbilled or completion.cost_said)
+        can_look = isinstance(self._settings, OpenRouterTeacherSettings) and not (
+            unbilled or completion.cost_said
+        )
         bill_id = completion.generation_id if can_look else None
         reply = replace(
             reply_to(self, question, sample, self.request_key(question, sample)),
@@ -322,7 +328,7 @@ class ChatTeacher:
     @property
     def account(self) -> str:
         """Return an id of server and key; "" for a server that keeps no account."""
-        return self._transport.account_id if isinstance(self._settings, OpenRouterSettings) else ""
+        return self._transport.account_id if isinstance(self._settings, OpenRouterTeacherSettings) else ""
 
     async def usage_nanousd(self, fresh: bool) -> int | None:
         """Return what OpenRouter's page on the key, else on the account, says was charged."""
@@ -334,7 +340,7 @@ class ChatTeacher:
 
 
 def _known_card(
-    settings: OpenRouterSettings | CompatibleSettings, book: PriceBook, server: str
+    settings: OpenRouterTeacherSettings | CompatibleTeacherSettings, book: PriceBook, server: str
 ) -> tuple[ModelCard, str]:
     """Return what is known of the model without network, and where it is from.
 
@@ -342,7 +348,7 @@ def _known_card(
     """
     if settings.prices is not None:
         return ModelCard(price_of(settings.prices)), "the configuration"
-    if isinstance(settings, CompatibleSettings):
+    if isinstance(settings, CompatibleTeacherSettings):
         return ModelCard(Price()), "free: a server of one's own"
     if (kept := book.card(server, settings.model, settings.provider)) is not None:
         return kept[0], f"the server on {kept[1]}"

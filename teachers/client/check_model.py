@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from tracemill.records.errors import TeacherError
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings
+from tracemill.teachers.core.teacher_settings import OpenRouterTeacherSettings
 from tracemill.teachers.pricing.model_info import ModelCard, read_model_info_of_endpoints
 
 
@@ -23,7 +23,7 @@ def check_model_entry(models: Mapping[str, Mapping[str, Any]], model: str, serve
 
 
 def card_found(
-    entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]], settings: OpenRouterSettings
+    entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]], settings: OpenRouterTeacherSettings
 ) -> ModelCard:
     """Return the card of a teacher's model.
 
@@ -44,7 +44,7 @@ def card_found(
     return card
 
 
-def require_usable(card: ModelCard, settings: OpenRouterSettings) -> None:
+def require_usable(card: ModelCard, settings: OpenRouterTeacherSettings) -> None:
     """Raise TeacherError where the model does not fit the settings.
 
     It must call tools, fit an answer of `max_tokens`, and support the reasoning asked for.

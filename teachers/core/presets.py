@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.teacher_settings import (
     BaseTeacherSettings,
-    OpenRouterSettings,
-    SimulatedSettings,
+    OpenRouterTeacherSettings,
+    SimulatedTeacherSettings,
 )
 
 
@@ -19,8 +19,8 @@ class Preset:
     terms: str
 
 
-def _open(model: str) -> OpenRouterSettings:
-    return OpenRouterSettings(model=model, enforce_distillable_text=True)
+def _open(model: str) -> OpenRouterTeacherSettings:
+    return OpenRouterTeacherSettings(model=model, enforce_distillable_text=True)
 
 
 OPEN = Preset(
@@ -40,7 +40,7 @@ OPEN = Preset(
 FRONTIER = Preset(
     name="frontier",
     teachers=tuple(
-        OpenRouterSettings(model=model)
+        OpenRouterTeacherSettings(model=model)
         for model in (
             "anthropic/claude-sonnet-5.5",
             "openai/gpt-6.1-sol",
@@ -58,7 +58,7 @@ FRONTIER = Preset(
 SIMULATED = Preset(
     name="simulated",
     teachers=tuple(
-        SimulatedSettings(model=model, prices=OFFLINE_PRICES[model])
+        SimulatedTeacherSettings(model=model, prices=OFFLINE_PRICES[model])
         for model in ("simulated/deepseek-a", "simulated/kimi-a", "simulated/glm-a", "simulated/qwen-a")
     ),
     terms="No model answers: these teachers are a deterministic program, and every row says so.",

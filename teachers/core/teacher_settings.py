@@ -165,7 +165,7 @@ class BaseTeacherSettings(FrozenModel):
         return self
 
 
-class OpenRouterSettings(BaseTeacherSettings):
+class OpenRouterTeacherSettings(BaseTeacherSettings):
     """A model behind OpenRouter, or behind anything that speaks its wire format."""
 
     type: str = "openrouter"
@@ -199,7 +199,7 @@ class OpenRouterSettings(BaseTeacherSettings):
         return self.sends_to(environ)
 
 
-class CompatibleSettings(BaseTeacherSettings):
+class CompatibleTeacherSettings(BaseTeacherSettings):
     """A model behind any other OpenAI-compatible server (vLLM, llama.cpp, Ollama); free by default."""
 
     vendor_answers: ClassVar[bool] = False
@@ -222,7 +222,7 @@ class CompatibleSettings(BaseTeacherSettings):
         return self.api_key_env
 
 
-class SimulatedSettings(BaseTeacherSettings):
+class SimulatedTeacherSettings(BaseTeacherSettings):
     """A deterministic stand-in that ships with the product; its rows are marked as simulated."""
 
     simulated: ClassVar[bool] = True
@@ -237,7 +237,7 @@ class SimulatedSettings(BaseTeacherSettings):
         """Return None: it answers in this process."""
 
 
-class RecordedSettings(BaseTeacherSettings):
+class RecordedTeacherSettings(BaseTeacherSettings):
     """A model of a table of recorded answers; sends nothing, and costs nothing unless `prices` are given."""
 
     vendor_answers: ClassVar[bool] = False
@@ -249,7 +249,7 @@ class RecordedSettings(BaseTeacherSettings):
         """Return None: the table is a file."""
 
 
-class HandwrittenSettings(BaseTeacherSettings):
+class HandwrittenTeacherSettings(BaseTeacherSettings):
     """A made-up teacher whose answers a person wrote for an example; its rows are marked as simulated."""
 
     simulated: ClassVar[bool] = True

@@ -14,7 +14,7 @@ from tracemill.teachers.client.build_request import count_message_bytes
 from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.question import Question, require_redacted
 from tracemill.teachers.core.teacher_protocol import AttemptResult, reply_to
-from tracemill.teachers.core.teacher_settings import HandwrittenSettings
+from tracemill.teachers.core.teacher_settings import HandwrittenTeacherSettings
 from tracemill.teachers.offline.handwritten_answers import read_handwritten
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
 from tracemill.teachers.offline.sim_policy import estimate_tokens, sim_message_tokens, sim_tools_tokens
@@ -31,7 +31,7 @@ class HandwrittenTeacher(OfflineTeacher):
 
     simulated = True
 
-    def __init__(self, settings: HandwrittenSettings, redact: Callable[[str], str] = str) -> None:
+    def __init__(self, settings: HandwrittenTeacherSettings, redact: Callable[[str], str] = str) -> None:
         """Set up the teacher; `redact` is applied to every answer."""
         super().__init__(settings, settings.prices)
         self._settings = settings

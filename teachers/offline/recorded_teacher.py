@@ -15,7 +15,7 @@ from tracemill.teachers.client.build_request import count_message_bytes
 from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.question import Question, require_redacted
 from tracemill.teachers.core.teacher_protocol import AttemptResult, reply_to
-from tracemill.teachers.core.teacher_settings import RecordedSettings
+from tracemill.teachers.core.teacher_settings import RecordedTeacherSettings
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
 from tracemill.teachers.offline.recorded_table import RecordedAnswer, read_recorded, recorded_table_state_key
 
@@ -30,7 +30,7 @@ class RecordedTeacher(OfflineTeacher):
 
     simulated = False
 
-    def __init__(self, settings: RecordedSettings, redact: Callable[[str], str] = str) -> None:
+    def __init__(self, settings: RecordedTeacherSettings, redact: Callable[[str], str] = str) -> None:
         """Set up the teacher; `redact` is applied to the table, so that redacted questions match."""
         super().__init__(settings, settings.prices)
         self._settings = settings

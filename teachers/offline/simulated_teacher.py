@@ -12,7 +12,7 @@ from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import AttemptResult, reply_to
-from tracemill.teachers.core.teacher_settings import SimulatedSettings
+from tracemill.teachers.core.teacher_settings import SimulatedTeacherSettings
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
 from tracemill.teachers.offline.sim_policy import SimulatedAnswer, simulate_answer
 
@@ -24,7 +24,7 @@ class SimulatedTeacher(OfflineTeacher):
 
     simulated = True
 
-    def __init__(self, settings: SimulatedSettings) -> None:
+    def __init__(self, settings: SimulatedTeacherSettings) -> None:
         super().__init__(settings, settings.prices or OFFLINE_PRICES.get(settings.model))
         self._settings = settings
 

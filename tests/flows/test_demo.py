@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from datasets import load_dataset
 
-from tracemill.teachers.core.teacher_settings import HandwrittenSettings
+from tracemill.teachers.core.teacher_settings import HandwrittenTeacherSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., CompletedProcess[str]]
@@ -69,7 +69,7 @@ def test_the_python_of_the_readme_makes_pairs(monkeypatch: pytest.MonkeyPatch, t
     assert len([line for line in code.splitlines() if line]) <= 5
     names = ("careful", "terse", "hasty", "thorough")
     path = ROOT / "examples" / "teachers"
-    made_up = [HandwrittenSettings(model=f"h/{name}", family=name, path=path) for name in names]
+    made_up = [HandwrittenTeacherSettings(model=f"h/{name}", family=name, path=path) for name in names]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tracemill.DEFAULT_TEACHERS", made_up)
     session = next((ROOT / "examples" / "sessions" / "claude_code").glob("*almanac/*.jsonl"))

@@ -21,7 +21,7 @@ from tracemill.records.errors import ConfigError
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.version import __version__
 from tracemill.teachers.core.presets import PRESETS
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings
+from tracemill.teachers.core.teacher_settings import OpenRouterTeacherSettings
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.train.consensus.state_rows import TaughtState, message_of
@@ -188,7 +188,7 @@ def test_what_is_sent_is_redacted_first(monkeypatch: pytest.MonkeyPatch) -> None
         assert secret in recorded
     with running(StubSettings(api_key="sk-or-test-only-0123456789", keep_bodies=True)) as server:
         teachers = [
-            OpenRouterSettings(model=f"simulated/{name}", base_url=server.url, max_tokens=200)
+            OpenRouterTeacherSettings(model=f"simulated/{name}", base_url=server.url, max_tokens=200)
             for name in ("deepseek-a", "kimi-a", "glm-a")
         ]
         replies = tm.replay_trace_sync(states, teachers=teachers, max_total_usd=5.0, settings=ALL)

@@ -13,25 +13,25 @@ from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.presets import FRONTIER, OPEN, SIMULATED
 from tracemill.teachers.core.teacher_settings import (
     BaseTeacherSettings,
-    CompatibleSettings,
-    OpenRouterSettings,
+    CompatibleTeacherSettings,
+    OpenRouterTeacherSettings,
     ReplaySettings,
 )
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
 URL = "http://127.0.0.1:9/v1"
 KNOWN: list[tuple[BaseTeacherSettings, bool | None]] = [
-    (OpenRouterSettings(model="anthropic/claude-sonnet-5.5"), False),
-    (OpenRouterSettings(model="openai/gpt-6.1-sol"), False),
-    (OpenRouterSettings(model="google/gemini-3.8-flash"), False),
-    (OpenRouterSettings(model="openai/gpt-oss-120b"), None),
-    (OpenRouterSettings(model="deepseek/deepseek-v4.1-flash"), None),
-    (OpenRouterSettings(model="nobody/knows"), None),
-    (OpenRouterSettings(model="nobody/knows", enforce_distillable_text=True), True),
-    (CompatibleSettings(model="openai/gpt-oss-120b", base_url=URL), None),
-    (OpenRouterSettings(model="anthropic/claude-sonnet-5.5", terms="allowed"), True),
-    (OpenRouterSettings(model="anthropic/claude-sonnet-5.5", terms="unknown"), None),
-    (OpenRouterSettings(model="nobody/knows", terms="forbidden"), False),
+    (OpenRouterTeacherSettings(model="anthropic/claude-sonnet-5.5"), False),
+    (OpenRouterTeacherSettings(model="openai/gpt-6.1-sol"), False),
+    (OpenRouterTeacherSettings(model="google/gemini-3.8-flash"), False),
+    (OpenRouterTeacherSettings(model="openai/gpt-oss-120b"), None),
+    (OpenRouterTeacherSettings(model="deepseek/deepseek-v4.1-flash"), None),
+    (OpenRouterTeacherSettings(model="nobody/knows"), None),
+    (OpenRouterTeacherSettings(model="nobody/knows", enforce_distillable_text=True), True),
+    (CompatibleTeacherSettings(model="openai/gpt-oss-120b", base_url=URL), None),
+    (OpenRouterTeacherSettings(model="anthropic/claude-sonnet-5.5", terms="allowed"), True),
+    (OpenRouterTeacherSettings(model="anthropic/claude-sonnet-5.5", terms="unknown"), None),
+    (OpenRouterTeacherSettings(model="nobody/knows", terms="forbidden"), False),
     *((teacher, True) for teacher in OPEN.teachers),
     *((teacher, None) for teacher in SIMULATED.teachers),
 ]
@@ -66,9 +66,9 @@ def test_a_teacher_whose_terms_restrict_training_is_refused_until_they_are_accep
 
 
 def test_settings_newer_than_stored_results_leave_those_valid(tmp_path: Path) -> None:
-    plain = OpenRouterSettings(model="m").model_dump()
+    plain = OpenRouterTeacherSettings(model="m").model_dump()
     assert not {"terms", "reasoning_room"} & plain.keys()
-    given = OpenRouterSettings(model="m", terms="allowed", reasoning_room=0).model_dump()
+    given = OpenRouterTeacherSettings(model="m", terms="allowed", reasoning_room=0).model_dump()
     assert given == plain | {"terms": "allowed", "reasoning_room": 0}
     assert not {"max_paid_attempts", "reconcile_after_s"} & ReplaySettings().what_is_asked().keys()
     runs = [configured(tmp_path, f"preset = 'frontier'\naccept_terms = {word}") for word in ("true", "false")]

@@ -15,7 +15,7 @@ from tracemill.records.trace import MessageView
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterSettings, ReplaySettings
+from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterTeacherSettings, ReplaySettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import RunSpending
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
@@ -81,7 +81,8 @@ async def run(
     environ: dict[str, str] | None = None,
 ) -> tuple[ReplayResult, RunSpending]:
     teachers = build_teachers(
-        [OpenRouterSettings(model=model, base_url=url, max_tokens=200) for model in models], environ or KEY
+        [OpenRouterTeacherSettings(model=model, base_url=url, max_tokens=200) for model in models],
+        environ or KEY,
     )
     with Ledger(sqlite_url(place) if isinstance(place, Path) else place) as ledger:
         ledger.open_run(run_id, cap_nanousd, max_trace_nanousd=trace_cap_nanousd)

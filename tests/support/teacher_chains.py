@@ -8,7 +8,7 @@ from tracemill.records.trace import MessageView
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.client.chat_teacher import ChatTeacher
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings
+from tracemill.teachers.core.teacher_settings import OpenRouterTeacherSettings
 from tracemill.teachers.pricing.price_book import PriceBook
 
 KEY = {"OPENROUTER_API_KEY": "sk-or-simulated"}
@@ -43,6 +43,6 @@ def chain(steps: int, trace: str = "t1", result: str = "x = 1\n" * 200) -> list[
 
 def teacher_at(url: str, book: PriceBook | None = None, **more: object) -> ChatTeacher:
     given = {"model": MODEL, "base_url": url, "max_tokens": 100, **more}
-    (teacher,) = build_teachers([OpenRouterSettings.model_validate(given)], KEY, book=book)
+    (teacher,) = build_teachers([OpenRouterTeacherSettings.model_validate(given)], KEY, book=book)
     assert isinstance(teacher, ChatTeacher)
     return teacher

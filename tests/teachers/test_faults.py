@@ -19,9 +19,9 @@ from tracemill.teachers.client.transport import Transport
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import AttemptResult
 from tracemill.teachers.core.teacher_settings import (
-    CompatibleSettings,
+    CompatibleTeacherSettings,
     GateSettings,
-    OpenRouterSettings,
+    OpenRouterTeacherSettings,
     ReplaySettings,
 )
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
@@ -71,7 +71,7 @@ async def ask(
     waits: list[RetryWait] | None = None,
 ) -> tuple[ReplayResult, RunSpending]:
     teachers = build_teachers(
-        [OpenRouterSettings(model=MODEL, base_url=url, max_tokens=100)], {"OPENROUTER_API_KEY": key}
+        [OpenRouterTeacherSettings(model=MODEL, base_url=url, max_tokens=100)], {"OPENROUTER_API_KEY": key}
     )
     asked = [question(number) for number in range(questions)]
     with Ledger(f"sqlite:///{folder / 'ledger.db'}") as ledger:
@@ -222,7 +222,7 @@ async def test_a_burst_of_limits_without_a_time_holds_the_teacher_back_once_and_
 async def test_nobody_else_asks_a_teacher_that_is_cooling_down(tmp_path: Path) -> None:
     with Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         ledger.open_run("run", 10**9)
-        given = CompatibleSettings(model="a", base_url="http://127.0.0.1:9/v1")
+        given = CompatibleTeacherSettings(model="a", base_url="http://127.0.0.1:9/v1")
         items = [WantedAnswer(n, question(n), build_teachers([given], {})[0], 0, f"key{n}") for n in range(2)]
         caller = AnswerBuyer(ledger, "run", ReplaySettings(backoff_s=40, max_backoff_s=40), Counter())
         grant = await caller.reserve(items[0])
@@ -266,7 +266,7 @@ FORMS = ("seconds", "date", "milliseconds", "reset", "body")
 async def test_a_wait_is_read_wherever_it_stands(form: str, tmp_path: Path) -> None:
     fault = {"retry_after_as": form, "retry_after_s": 40, "first_attempts": 1}
     with running(wire(FaultKind.RATE_LIMIT, **fault)) as server:
-        given = OpenRouterSettings(model=MODEL, base_url=server.url, max_tokens=100)
+        given = OpenRouterTeacherSettings(model=MODEL, base_url=server.url, max_tokens=100)
         (teacher,) = build_teachers([given], {"OPENROUTER_API_KEY": "sk-or-simulated"})
         asked = await teacher.ask(question(), 0)
         await teacher.close()
@@ -320,7 +320,7 @@ async def test_no_credit_stops_the_run_at_once_and_a_rerun_goes_on(tmp_path: Pat
 
 async def test_a_model_that_vanishes_in_the_middle_is_asked_no_more(tmp_path: Path) -> None:
     body = '{"error": {"code": 404, "message": "No endpoints found"}}'
-    settings = CompatibleSettings(model="local", base_url="http://unused/v1")
+    settings = CompatibleTeacherSettings(model="local", base_url="http://unused/v1")
     async with answering(http(body, "404 Not Found")) as url:
         (teacher,) = build_teachers([settings.model_copy(update={"base_url": url})], {})
         asked = await teacher.ask(question(), 0)
@@ -366,7 +366,7 @@ def http(body: str, status: str = "200 OK") -> bytes:
 async def test_the_key_is_in_no_row_even_where_a_server_echoes_it(tmp_path: Path) -> None:
     body = '{"error": {"code": 400, "message": "bad header: Bearer sk-very-secret"}}'
     async with answering(http(body, "400 Bad Request")) as url:
-        settings = CompatibleSettings(model="local", base_url=url, api_key_env="LOCAL_KEY")
+        settings = CompatibleTeacherSettings(model="local", base_url=url, api_key_env="LOCAL_KEY")
         (teacher,) = build_teachers([settings], {"LOCAL_KEY": "sk-very-secret"})
         asked = await teacher.ask(question(), 0)
         await teacher.close()
@@ -390,7 +390,7 @@ async def test_every_text_of_an_answer_passes_the_redaction(tmp_path: Path) -> N
         ' "arguments": "{\\"command\\": \\"ls /home/ann\\"}"}}]}}]}'
     )
     async with answering(http(body)) as url:
-        settings = CompatibleSettings(model="local", base_url=url)
+        settings = CompatibleTeacherSettings(model="local", base_url=url)
         (teacher,) = build_teachers([settings], {}, lambda text: text.replace("ann", "USER"))
         asked = await teacher.ask(question(), 0)
         await teacher.close()
@@ -401,7 +401,7 @@ async def test_every_text_of_an_answer_passes_the_redaction(tmp_path: Path) -> N
 
 
 async def test_a_server_nobody_listens_on_costs_nothing(tmp_path: Path) -> None:
-    settings = CompatibleSettings(model="local", base_url="http://127.0.0.1:9/v1")
+    settings = CompatibleTeacherSettings(model="local", base_url="http://127.0.0.1:9/v1")
     (teacher,) = build_teachers([settings], {})
     asked = await teacher.ask(question(), 0)
     await teacher.close()
@@ -411,7 +411,7 @@ async def test_a_server_nobody_listens_on_costs_nothing(tmp_path: Path) -> None:
 async def test_a_connection_cut_in_the_middle_of_the_answer_may_have_cost_something() -> None:
     cut = http('{"id": "g1", "choices": []}').replace(b"Content-Length: 27", b"Content-Length: 270")
     async with answering(cut) as url:
-        (teacher,) = build_teachers([CompatibleSettings(model="local", base_url=url)], {})
+        (teacher,) = build_teachers([CompatibleTeacherSettings(model="local", base_url=url)], {})
         asked = await teacher.ask(question(), 0)
         await teacher.close()
     assert (asked.reply.failure, asked.cost_nanousd, asked.retry) == ("network", None, True)

@@ -14,7 +14,7 @@ from tracemill.records.identity import StepId
 from tracemill.records.message import Message
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import HandwrittenSettings, PriceSettings
+from tracemill.teachers.core.teacher_settings import HandwrittenTeacherSettings, PriceSettings
 from tracemill.teachers.offline.handwritten_answers import read_handwritten
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,9 +40,9 @@ def question(step: int, trace: str = "t") -> Question:
     return Question(f"{trace}:0:{step}", trace, messages, (), "p", "1", "r1")
 
 
-def settings(path: Path, name: str) -> HandwrittenSettings:
+def settings(path: Path, name: str) -> HandwrittenTeacherSettings:
     prices = PriceSettings.model_validate({"prompt_usd": 1, "completion_usd": 10})
-    return HandwrittenSettings(model=f"handwritten/{name}", path=path, prices=prices)
+    return HandwrittenTeacherSettings(model=f"handwritten/{name}", path=path, prices=prices)
 
 
 def test_an_answer_is_found_by_its_step_and_costs_what_its_prices_say(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from teacher_chains import chain, teacher_at
 from tracemill.records.message import Action, ToolCall
 from tracemill.teachers.client.parse_completion import read_completion
 from tracemill.teachers.core.price import Price
-from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterSettings, ReplaySettings
+from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterTeacherSettings, ReplaySettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
@@ -150,7 +150,7 @@ def test_reasoning_has_room_beside_the_answer_and_its_money_is_reserved(
     entry: dict[str, Any], given: dict[str, Any], tokens: int
 ) -> None:
     card = read_model_info(entry)
-    assert card.room(OpenRouterSettings.model_validate({"model": "m", **given})) == tokens
+    assert card.room(OpenRouterTeacherSettings.model_validate({"model": "m", **given})) == tokens
     assert card.price.bound_nanousd(0, tokens) == tokens * 1_000
 
 

@@ -16,7 +16,7 @@ from tracemill.teachers.client.build_request import mark_places
 from tracemill.teachers.core.bundled_prices import find_bundled_price
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import AttemptResult
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings
+from tracemill.teachers.core.teacher_settings import OpenRouterTeacherSettings
 from tracemill.teachers.core.token_chain import AnsweredPrompt
 from tracemill.teachers.offline.sim_policy import sim_message_tokens
 from tracemill.teachers.openrouter_stub.prompt_cache import StubPromptCache, cut_stub_prompt
@@ -39,7 +39,7 @@ async def ask_all(
 ) -> tuple[list[AttemptResult], list[dict[str, Any]]]:
     """The answers to the questions in order, and the bodies they were asked with."""
     with running((wire or StubSettings()).model_copy(update={"keep_bodies": True})) as server:
-        given = OpenRouterSettings(model=model, base_url=server.url, max_tokens=100)
+        given = OpenRouterTeacherSettings(model=model, base_url=server.url, max_tokens=100)
         (teacher,) = build_teachers([given], KEY)
         await teacher.check()
         asked = [await teacher.ask(question, 0) for question in questions]

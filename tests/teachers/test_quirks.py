@@ -15,7 +15,7 @@ from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.price import Price
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import AttemptResult
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings
+from tracemill.teachers.core.teacher_settings import OpenRouterTeacherSettings
 from tracemill.teachers.openrouter_stub.family_quirks import family_quirk_refusal
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
@@ -59,7 +59,7 @@ async def sent(
     """Answers, bodies and headers of these questions, asked in order."""
     with running(StubSettings.model_validate({"keep_bodies": True, **(wire or {})})) as server:
         given = {"base_url": server.url, "max_tokens": 2000, **settings}
-        (teacher,) = build_teachers([OpenRouterSettings.model_validate(given)], KEY)
+        (teacher,) = build_teachers([OpenRouterTeacherSettings.model_validate(given)], KEY)
         try:
             await teacher.check()
             asked = [await teacher.ask(question, sample) for sample in (0, 1) for question in questions]
@@ -214,13 +214,15 @@ def test_settings_that_do_not_fit_a_model_are_one_line(
     card: ModelCard, settings: dict[str, Any], match: str
 ) -> None:
     with pytest.raises(TeacherError, match=match):
-        require_usable(card, OpenRouterSettings.model_validate({"model": "a/b", **settings}))
+        require_usable(card, OpenRouterTeacherSettings.model_validate({"model": "a/b", **settings}))
 
 
 def test_settings_that_fit_are_let_through() -> None:
     reasoning = {"effort": "low", "max_tokens": 500}
     for card in (CARD, ModelCard(Price()), ModelCard(Price(), efforts=("low",))):
-        require_usable(card, OpenRouterSettings.model_validate({"model": "a/b", "reasoning": reasoning}))
+        require_usable(
+            card, OpenRouterTeacherSettings.model_validate({"model": "a/b", "reasoning": reasoning})
+        )
 
 
 async def test_an_unknown_model_is_told_with_its_likes() -> None:

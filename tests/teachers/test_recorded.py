@@ -16,7 +16,11 @@ from tracemill.records.message import Message
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
-from tracemill.teachers.core.teacher_settings import CompatibleSettings, GateSettings, RecordedSettings
+from tracemill.teachers.core.teacher_settings import (
+    CompatibleTeacherSettings,
+    GateSettings,
+    RecordedTeacherSettings,
+)
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.offline.recorded_table import read_recorded, recorded_table_state_key
@@ -93,7 +97,7 @@ async def answers(
 
 
 def recorded(table: Path, *models: str, redact: Any = str, **more: Any) -> list[Teacher]:
-    given = [RecordedSettings(model=model, path=table, **more) for model in models]
+    given = [RecordedTeacherSettings(model=model, path=table, **more) for model in models]
     return build_teachers(given, {}, redact)
 
 
@@ -175,7 +179,7 @@ def test_another_content_of_the_table_is_another_teacher(table: Path) -> None:
 async def test_a_server_of_ones_own_is_free_and_is_asked_nothing_it_does_not_know(tmp_path: Path) -> None:
     question = chain(1)[0]
     with running() as server:
-        given = CompatibleSettings(
+        given = CompatibleTeacherSettings(
             model="simulated/glm-a", base_url=server.url, api_key_env="LOCAL_KEY", max_tokens=100
         )
         (teacher,) = build_teachers([given], {"LOCAL_KEY": server.key})

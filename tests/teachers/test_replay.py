@@ -12,7 +12,7 @@ from tracemill.records.errors import PrivacyError, TeacherError
 from tracemill.records.reply import TeacherReply
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterSettings, ReplaySettings
+from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterTeacherSettings, ReplaySettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import Intent, RunSpending
 from tracemill.teachers.ledger.ledger import Ledger
@@ -169,7 +169,9 @@ async def test_an_interrupt_sends_nothing_more_and_loses_nothing_that_is_in_flig
 
     with running(StubSettings(latency_s=0.1)) as server, Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
         ledger.open_run("run", 10**9)
-        models = [OpenRouterSettings(model=model, base_url=server.url, max_tokens=200) for model in MODELS]
+        models = [
+            OpenRouterTeacherSettings(model=model, base_url=server.url, max_tokens=200) for model in MODELS
+        ]
         decisions = make_gate_decisions(questions, build_teachers(models, KEY), 0, GateSettings())
         built = [build_teachers(models, KEY) for _ in range(2)]
         request = ReplayRequest(questions, decisions, built[0], ledger, "run", interrupted=interrupted)

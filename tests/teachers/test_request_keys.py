@@ -18,13 +18,13 @@ from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import (
     BaseTeacherSettings,
-    CompatibleSettings,
-    HandwrittenSettings,
-    OpenRouterSettings,
+    CompatibleTeacherSettings,
+    HandwrittenTeacherSettings,
+    OpenRouterTeacherSettings,
     PriceSettings,
     ReasoningSettings,
-    RecordedSettings,
-    SimulatedSettings,
+    RecordedTeacherSettings,
+    SimulatedTeacherSettings,
 )
 from tracemill.teachers.registry import TEACHERS
 
@@ -69,7 +69,7 @@ COMMON_CHANGES |= {"reasoning": ReasoningSettings(effort="low")}
 COMMON_LEAVES: Flip = {"name": "other", "family": "other", "logprobs": 5}
 COMMON_LEAVES |= {"prices": PriceSettings(prompt_usd=Decimal(9)), "terms": "allowed"}
 TABLES: dict[type[Any], tuple[Flip, Flip, Flip]] = {
-    OpenRouterSettings: (
+    OpenRouterTeacherSettings: (
         {"model": "deepseek/deepseek-v4-pro-0813"},
         COMMON_CHANGES
         | {"provider": "deepseek", "base_url": "http://127.0.0.1:8787/api/v1", "reasoning_room": 9000},
@@ -83,24 +83,24 @@ TABLES: dict[type[Any], tuple[Flip, Flip, Flip]] = {
             "local": True,
         },
     ),
-    CompatibleSettings: (
+    CompatibleTeacherSettings: (
         {"model": "qwen/q", "base_url": "http://127.0.0.1:1/v1"},
         COMMON_CHANGES | {"base_url": "http://127.0.0.1:2/v1", "reasoning_room": 9000},
         COMMON_LEAVES | {"api_key_env": "OTHER_KEY", "local": True},
     ),
-    SimulatedSettings: (
+    SimulatedTeacherSettings: (
         {"model": "simulated/qwen-a"},
         COMMON_CHANGES | {"model": "simulated/qwen-b", "seed": 1},
         COMMON_LEAVES | {"latency_s": 1.0, "reasoning_room": 9000},
     ),
-    HandwrittenSettings: (
+    HandwrittenTeacherSettings: (
         {"model": "h/careful", "path": Path("answers")},
         {"model": "h/terse", "path": Path("others")},
         COMMON_LEAVES
         | {"max_tokens": 100, "temperature": 0.7, "reasoning": ReasoningSettings(effort="low")}
         | {"reasoning_room": 9000},
     ),
-    RecordedSettings: (
+    RecordedTeacherSettings: (
         {"model": "m", "path": Path("one.jsonl")},
         {"model": "other", "path": Path("other.jsonl")},
         COMMON_LEAVES
@@ -159,7 +159,7 @@ def test_every_setting_of_every_teacher_is_in_one_of_the_two_tables() -> None:
 def test_every_setting_of_reasoning_changes_the_key() -> None:
     flips: Flip = {"effort": "high", "max_tokens": 7, "enabled": False, "exclude": True}
     assert flips.keys() == ReasoningSettings.model_fields.keys()
-    bare = OpenRouterSettings(model="a/b")
+    bare = OpenRouterTeacherSettings(model="a/b")
     keys = {
         key_of(bare.model_copy(update={"reasoning": ReasoningSettings(**{name: value})}))
         for name, value in flips.items()
@@ -229,18 +229,19 @@ def test_a_prompt_is_every_field_of_its_calls_and_tools() -> None:
 
 def test_the_address_of_the_real_thing_leaves_the_key_however_it_is_written() -> None:
     bare, slashed = (
-        OpenRouterSettings(model="a/b", base_url=url) for url in (None, "https://openrouter.ai/api/v1/")
+        OpenRouterTeacherSettings(model="a/b", base_url=url)
+        for url in (None, "https://openrouter.ai/api/v1/")
     )
     assert key_of(bare) == key_of(slashed)
 
 
 def test_a_stand_in_server_has_one_key_whatever_its_port() -> None:
     one, two = (
-        OpenRouterSettings(model="a/b", base_url=f"http://127.0.0.1:{port}/api/v1") for port in (1, 2)
+        OpenRouterTeacherSettings(model="a/b", base_url=f"http://127.0.0.1:{port}/api/v1") for port in (1, 2)
     )
     assert key_of(one) == key_of(two)
 
 
 def test_a_table_of_answers_is_known_by_its_content() -> None:
-    one, same = (RecordedSettings(model="m", path=Path(name)) for name in ("one.jsonl", "same.jsonl"))
+    one, same = (RecordedTeacherSettings(model="m", path=Path(name)) for name in ("one.jsonl", "same.jsonl"))
     assert key_of(one) == key_of(same)

@@ -15,11 +15,11 @@ from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import (
     BaseTeacherSettings,
     BudgetSettings,
-    CompatibleSettings,
+    CompatibleTeacherSettings,
     GateSettings,
-    OpenRouterSettings,
+    OpenRouterTeacherSettings,
     ReplaySettings,
-    SimulatedSettings,
+    SimulatedTeacherSettings,
 )
 from tracemill.teachers.gate.gate_decisions import STUDENT_FAMILY, make_gate_decisions
 from tracemill.teachers.registry import TeacherSettings
@@ -36,11 +36,13 @@ def read(**data: Any) -> BaseTeacherSettings:
 
 def test_the_type_chooses_the_teacher_and_the_id_names_it() -> None:
     teacher = read(type="openrouter", model="deepseek/deepseek-v4-pro-0813")
-    assert isinstance(teacher, OpenRouterSettings)
+    assert isinstance(teacher, OpenRouterTeacherSettings)
     assert (teacher.name, teacher.family) == ("deepseek/deepseek-v4-pro-0813", "deepseek")
-    assert isinstance(read(type="openai_compatible", model="m", base_url="http://h/v1"), CompatibleSettings)
+    assert isinstance(
+        read(type="openai_compatible", model="m", base_url="http://h/v1"), CompatibleTeacherSettings
+    )
     named = read(type="simulated", model="simulated/qwen-a", name="q", family="mine", seed=3)
-    assert isinstance(named, SimulatedSettings)
+    assert isinstance(named, SimulatedTeacherSettings)
     assert (named.name, named.family) == ("q", "mine")
 
 
@@ -73,7 +75,7 @@ def test_the_presets_are_four_families_each() -> None:
         assert preset.terms
     assert OPEN.teachers == DEFAULT_TEACHERS
     for teacher in OPEN.teachers:
-        assert isinstance(teacher, OpenRouterSettings)
+        assert isinstance(teacher, OpenRouterTeacherSettings)
         assert (teacher.enforce_distillable_text, teacher.data_collection) == (True, "deny")
 
 
@@ -82,15 +84,15 @@ def test_too_few_families_are_an_error_for_the_student_that_leaves_too_few() -> 
     with pytest.raises(ConfigError, match=r"2 families .* may vote on steps of the family 'deepseek'"):
         require_eligible(OPEN.teachers[:3], {"anthropic", "deepseek"})
     require_eligible(OPEN.teachers[:3], {"deepseek"}, exclude_student_family=False)
-    same = [OpenRouterSettings(model="qwen/a", name=name) for name in "abcd"]
+    same = [OpenRouterTeacherSettings(model="qwen/a", name=name) for name in "abcd"]
     with pytest.raises(ConfigError, match=r"1 families \(qwen\)"):
         require_eligible(same, {"anthropic"})
     with pytest.raises(ConfigError, match="share a name: qwen/a"):
-        require_eligible([OpenRouterSettings(model="qwen/a")] * 2, ())
+        require_eligible([OpenRouterTeacherSettings(model="qwen/a")] * 2, ())
 
 
 def test_teachers_of_no_known_family_make_no_vote() -> None:
-    strangers = [OpenRouterSettings(model=f"stranger/{name}") for name in "abcd"]
+    strangers = [OpenRouterTeacherSettings(model=f"stranger/{name}") for name in "abcd"]
     with pytest.raises(ConfigError, match="0 families"):
         require_eligible(strangers, ())
 
@@ -102,11 +104,11 @@ def test_a_missing_key_is_one_clear_line() -> None:
 
 
 def test_the_url_comes_from_the_settings_then_the_environment() -> None:
-    bare = OpenRouterSettings(model="m")
+    bare = OpenRouterTeacherSettings(model="m")
     environ = {"TRACEMILL_OPENROUTER_URL": "http://127.0.0.1:1/api/v1/"}
     assert bare.sends_to({}) == "https://openrouter.ai/api/v1"
     assert bare.sends_to(environ) == "http://127.0.0.1:1/api/v1"
-    assert OpenRouterSettings(model="m", base_url="http://x/v1").sends_to(environ) == "http://x/v1"
+    assert OpenRouterTeacherSettings(model="m", base_url="http://x/v1").sends_to(environ) == "http://x/v1"
 
 
 def test_the_gate_asks_every_step_and_says_why_it_does_not() -> None:
@@ -128,7 +130,7 @@ def test_the_gate_asks_every_step_and_says_why_it_does_not() -> None:
 )
 def test_settings_that_contradict_themselves_are_refused(given: dict[str, Any], match: str) -> None:
     with pytest.raises(ValidationError, match=match):
-        OpenRouterSettings.model_validate(given)
+        OpenRouterTeacherSettings.model_validate(given)
 
 
 def test_calls_in_flight_may_take_as_long_to_come_home_as_an_attempt_unless_it_is_set() -> None:

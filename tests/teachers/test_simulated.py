@@ -10,7 +10,7 @@ from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings, SimulatedSettings
+from tracemill.teachers.core.teacher_settings import OpenRouterTeacherSettings, SimulatedTeacherSettings
 from tracemill.teachers.offline.sim_policy import SimulatedAnswer, simulate_answer
 from tracemill.teachers.openrouter_stub.server import running
 
@@ -156,7 +156,9 @@ def test_odd_requests_are_answered_too() -> None:
 async def test_in_process_and_over_the_wire_the_answers_are_the_same() -> None:
     local = build_teachers(SIMULATED.teachers, {})
     with running() as server:
-        settings = [OpenRouterSettings(model=model, base_url=server.url, max_tokens=500) for model in MODELS]
+        settings = [
+            OpenRouterTeacherSettings(model=model, base_url=server.url, max_tokens=500) for model in MODELS
+        ]
         remote = build_teachers(settings, {"OPENROUTER_API_KEY": server.key})
         for number in range(4):
             messages = conversation(number, FAULTS[number % 3])
@@ -174,4 +176,4 @@ async def test_in_process_and_over_the_wire_the_answers_are_the_same() -> None:
 
 def test_a_simulated_model_is_of_the_family_it_stands_for() -> None:
     assert [family_of(model) for model in MODELS] == ["deepseek", "moonshot", "zai", "qwen"]
-    assert SimulatedSettings(model="simulated/qwen-b").family == "qwen"
+    assert SimulatedTeacherSettings(model="simulated/qwen-b").family == "qwen"

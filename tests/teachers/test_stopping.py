@@ -16,7 +16,7 @@ from tracemill.records.trace import Context, Step, Trace
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterSettings
+from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterTeacherSettings
 from tracemill.teachers.gate.gate_decisions import EXPLORED, make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.offline.sim_policy import simulate_answer
@@ -73,7 +73,7 @@ def stopper(stop: Stop) -> EarlyStopper:
 async def run(
     url: str, folder: Path, stop: Stop, questions: list[Question], left_s: float | None = None
 ) -> tuple[ReplayResult, list[Decision]]:
-    models = [OpenRouterSettings(model=model, base_url=url, max_tokens=200) for model in MODELS]
+    models = [OpenRouterTeacherSettings(model=model, base_url=url, max_tokens=200) for model in MODELS]
     decisions = make_gate_decisions(questions, models, 7, GateSettings(explore=0.15))
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run("run", 10**10)

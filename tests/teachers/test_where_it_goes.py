@@ -16,9 +16,9 @@ from tracemill.teachers.core.base_urls import host_of, is_loopback, origin_of
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.core.teacher_settings import (
-    CompatibleSettings,
+    CompatibleTeacherSettings,
     GateSettings,
-    OpenRouterSettings,
+    OpenRouterTeacherSettings,
     ReplaySettings,
 )
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
@@ -72,7 +72,7 @@ async def listening(answer: Callable[[bytes], bytes]) -> AsyncIterator[tuple[int
 
 
 def teacher_at(url: str) -> Teacher:
-    settings = CompatibleSettings(model="local", base_url=url, api_key_env="LOCAL_KEY")
+    settings = CompatibleTeacherSettings(model="local", base_url=url, api_key_env="LOCAL_KEY")
     return build_teachers([settings], {"LOCAL_KEY": KEY})[0]
 
 
@@ -86,7 +86,7 @@ async def test_no_proxy_of_the_environment_sees_what_goes_to_this_machine(
         listens = "127.0.0.1" if host == "localhost" else host
         with running(StubSettings(api_key=KEY, keep_bodies=True), host=listens) as server:
             url = server.url.replace(listens, host)
-            settings = OpenRouterSettings(model="simulated/deepseek-a", base_url=url)
+            settings = OpenRouterTeacherSettings(model="simulated/deepseek-a", base_url=url)
             (teacher,) = build_teachers([settings], {"OPENROUTER_API_KEY": KEY})
             await teacher.check()
             asked = await teacher.ask(question(), 0)
@@ -137,7 +137,7 @@ async def test_a_redirect_of_the_catalogue_is_said_before_anything_is_asked() ->
         where = f"http://127.0.0.1:{elsewhere}/v1/models"
         async with listening(lambda _: http("307 Temporary", Location=where)) as (port, _):
             url = f"http://127.0.0.1:{port}/v1"
-            of_router = OpenRouterSettings(model="a/b", base_url=url)
+            of_router = OpenRouterTeacherSettings(model="a/b", base_url=url)
             for teacher in (
                 teacher_at(url),
                 *build_teachers([of_router], {"OPENROUTER_API_KEY": KEY}),
