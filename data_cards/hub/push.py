@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tracemill.data_cards.card.check_card import README, checked_card_for_hub
 from tracemill.data_cards.hub.hub_errors import PATIENCE, RetryPolicy, TransientHubError, translate_hub_errors
 from tracemill.data_cards.hub.repo_state import (
-    ExistingContent,
     HubRepo,
+    PushedVersion,
     find_version_in_repo,
     read_repo_state,
 )
@@ -54,13 +54,13 @@ class HubPusher:
         """
         return self.patience.run(lambda: read_repo_state(self.api, self.repo_id))
 
-    def find_content(self, manifest: Manifest) -> ExistingContent | None:
+    def find_content(self, manifest: Manifest) -> PushedVersion | None:
         """Return where this content is already, None if it can be pushed.
 
         Raises ReleaseError as `find_version_in_repo`.
         """
 
-        def once() -> ExistingContent | None:
+        def once() -> PushedVersion | None:
             repo = read_repo_state(self.api, self.repo_id)
             return find_version_in_repo(self.api, repo, manifest) if repo else None
 
@@ -103,7 +103,7 @@ class HubPusher:
         self.prepare()
         created: list[str] = []
 
-        def once() -> ExistingContent:
+        def once() -> PushedVersion:
             repo = read_repo_state(self.api, self.repo_id)
             if repo is None:
                 raise TransientHubError(f"the Hub does not show {self.repo_id}, which was just made")
@@ -111,14 +111,14 @@ class HubPusher:
             if existing is not None:
                 return existing
             created.append(manifest.content_fingerprint)
-            return ExistingContent(self._commit(repo, folder, manifest), manifest.version, False)
+            return PushedVersion(self._commit(repo, folder, manifest), manifest.version, False)
 
         content = self._run_or_find(once, manifest)
         if not content.tagged:
             self.tag(content)
         return PushResult(self.repo_id, content.commit, content.version, bool(created))
 
-    def _run_or_find(self, once: Any, manifest: Manifest) -> ExistingContent:
+    def _run_or_find(self, once: Any, manifest: Manifest) -> PushedVersion:
         """Call `once` with retries; after the last failure, look whether the content arrived."""
         try:
             return self.patience.run(once)
@@ -143,14 +143,14 @@ class HubPusher:
         )
         return str(info.oid)
 
-    def tag(self, content: ExistingContent) -> None:
+    def tag(self, content: PushedVersion) -> None:
         """Tag a version that has no tag.
 
         Raises ReleaseError if the tag is on another commit.
         """
         self.patience.run(lambda: self._tag(content))
 
-    def _tag(self, content: ExistingContent) -> None:
+    def _tag(self, content: PushedVersion) -> None:
         translate_hub_errors(
             f"tag {self.repo_id}",
             lambda: self.api.create_tag(

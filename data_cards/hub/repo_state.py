@@ -31,8 +31,8 @@ class HubRepo:
 
 
 @dataclass(frozen=True, slots=True)
-class ExistingContent:
-    """Content that is on the Hub: its commit and version; `tagged` is True if the version has a tag."""
+class PushedVersion:
+    """A version whose files are on the Hub, by its commit; `tagged` is True if a tag names the version."""
 
     commit: str
     version: str
@@ -145,7 +145,7 @@ def read_repo_file(api: "HfApi", repo_id: str, name: str, commit: str) -> bytes 
     return translate_hub_errors(f"a look at {name} of {repo_id}", read)
 
 
-def find_version_in_repo(api: "HfApi", repo: HubRepo, manifest: Manifest) -> ExistingContent | None:
+def find_version_in_repo(api: "HfApi", repo: HubRepo, manifest: Manifest) -> PushedVersion | None:
     """Return the version of `repo` with this content, None if the release may be committed on top.
 
     Raises ReleaseError if the version is taken by other content or older than the published one, and if the
@@ -160,12 +160,12 @@ def find_version_in_repo(api: "HfApi", repo: HubRepo, manifest: Manifest) -> Exi
         tagged = read_repo_manifest(api, repo.repo_id, repo.tags[version])
         if tagged is None or tagged.content_fingerprint != content:
             raise _taken(repo, version)
-        return ExistingContent(repo.tags[version], version, True)
+        return PushedVersion(repo.tags[version], version, True)
     if last is None:
         _require_empty(repo)
         return None
     if last.content_fingerprint == content:
-        return ExistingContent(repo.head, last.version, last.version in repo.tags)
+        return PushedVersion(repo.head, last.version, last.version in repo.tags)
     if last.version == version:
         raise _taken(repo, version)
     if parse_version_key(last.version) > parse_version_key(version):
