@@ -23,7 +23,7 @@ from statistics import mean
 
 import numpy as np
 
-from tracemill.evaluate.gate.gate_pass import GatePassMode, run_gate_pass
+from tracemill.evaluate.gate.gate_pass import StepSelection, run_gate_pass
 from tracemill.evaluate.gate.gate_step import GateStep, build_gate_steps, oracle_gate_scores
 from tracemill.evaluate.gate.step_facts import read_step_facts
 from tracemill.evaluate.table.draw_steps import Asker
@@ -124,7 +124,7 @@ def usd_at(recalls: Sequence[float], wanted: float = 0.9) -> float:
     return 1.0
 
 
-def measured(draws: Sequence[Sequence[GateStep]], way: GatePassMode | None) -> float:
+def measured(draws: Sequence[Sequence[GateStep]], way: StepSelection | None) -> float:
     """Return the share of the tiered USD at which 90 % of the correct pairs are found, by the mean curve."""
     curves = [
         oracle_gate_scores(steps, SHARES)
@@ -164,9 +164,9 @@ def row(table: LearnedTable, strong: bool, prior: PairPrior) -> str:
     if not some:
         return f"| {table.name} | 0 | | | | |"
     ways = (
-        GatePassMode("random"),
-        GatePassMode(prior=PairPrior("none", _BASE)),
-        GatePassMode(prior=prior),
+        StepSelection("random"),
+        StepSelection(prior=PairPrior("none", _BASE)),
+        StepSelection(prior=prior),
         None,
     )
     figures = " | ".join(f"{measured(some, way):.2f}" for way in ways)

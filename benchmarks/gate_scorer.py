@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.gate_prior import DRAWS, FEWEST_GOOD, MOST, measured
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.data_cards.writing.write_release import Release, write_release
-from tracemill.evaluate.gate.gate_pass import GatePassMode
+from tracemill.evaluate.gate.gate_pass import StepSelection
 from tracemill.evaluate.gate.gate_step import GateStep, build_gate_steps
 from tracemill.evaluate.gate.step_facts import read_step_facts
 from tracemill.evaluate.table.draw_steps import Asker
@@ -258,10 +258,10 @@ def measure(recorded: Recorded, seed: int, out: Path, say: Callable[[str], None]
             "draws": len(plain),
             "training": training,
             "tells": tells(helped),
-            "random": measured(plain, GatePassMode("random")),
+            "random": measured(plain, StepSelection("random")),
             "oracle": measured(plain, None),
         }
-        for name, mode in (("prior", GatePassMode()), ("none", GatePassMode(prior=NO_PRIOR))):
+        for name, mode in (("prior", StepSelection()), ("none", StepSelection(prior=NO_PRIOR))):
             result[name] = measured(plain, mode)
             result[f"{name} + scorer"] = measured(helped, mode)
         say(json.dumps(result))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tracemill.evaluate.gate.gate_figures import gate_figure_draws, gate_figures
-from tracemill.evaluate.gate.gate_pass import GatePassMode, run_gate_pass
+from tracemill.evaluate.gate.gate_pass import StepSelection, run_gate_pass
 from tracemill.evaluate.gate.gate_step import build_gate_steps
 from tracemill.evaluate.gate.step_facts import read_step_facts
 from tracemill.evaluate.table.draw_steps import AskedStep, Asker
@@ -156,7 +156,7 @@ def _gate_chooser(facts: Mapping[tuple[int, str], GateStepFacts], rewarded: bool
 
     def choose(steps: Sequence[AskedStep]) -> Sequence[bool]:
         candidates = build_gate_steps(steps, facts, rewarded)
-        asked = run_gate_pass(candidates, GatePassMode(), GATE_SHARE, 0).asked
+        asked = run_gate_pass(candidates, StepSelection(), GATE_SHARE, 0).asked
         return [step.facts.step_id in asked for step in candidates]
 
     return choose

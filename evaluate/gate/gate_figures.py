@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from tracemill.evaluate.gate.gate_pass import GatePassMode, GatePolicy, run_gate_pass
+from tracemill.evaluate.gate.gate_pass import GatePolicy, StepSelection, run_gate_pass
 from tracemill.evaluate.gate.gate_step import (
     SHARES,
     GateStep,
@@ -114,7 +114,7 @@ def _curves(
     """Return a curve for every draw and seed."""
     found: list[list[float]] = []
     for number, draw in enumerate(draws):
-        way = GatePassMode(policy, draw.belief_of if offline else None)
+        way = StepSelection(policy, draw.belief_of if offline else None)
         for seed in range(seeds):
             found.append(
                 [run_gate_pass(draw.steps, way, share, 1000 * number + seed).good for share in SHARES]
@@ -138,7 +138,7 @@ def _totals(draws: Sequence[GateDraw], seeds: int) -> dict[str, float]:
     for number, draw in enumerate(draws):
         truth = sum(step.tiered_pair for step in draw.steps)
         for seed in range(seeds * _TOTALS_PASSES):
-            totals = run_gate_pass(draw.steps, GatePassMode(), _TOTALS_AT, 1000 * number + seed).totals
+            totals = run_gate_pass(draw.steps, StepSelection(), _TOTALS_AT, 1000 * number + seed).totals
             ratios.append(totals.estimate / truth)
             plain.append(totals.weighted / truth)
             inside.append(totals.low <= truth <= totals.high)
@@ -164,7 +164,7 @@ def _interval(draws: Sequence[GateDraw], samples: int) -> dict[str, tuple[float,
     for share in SHARES:
         got: Counter[str] = Counter()
         for number, draw in enumerate(draws):
-            got.update(run_gate_pass(draw.steps, GatePassMode(), share, 1000 * number).found)
+            got.update(run_gate_pass(draw.steps, StepSelection(), share, 1000 * number).found)
         ratios = [
             sum(got[task] for task in some) / max(1, sum(there[task] for task in some)) for some in drawn
         ]

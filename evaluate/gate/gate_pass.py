@@ -44,10 +44,11 @@ class GatePassResult:
 
 
 @dataclass(frozen=True, slots=True)
-class GatePassMode:
-    """Way in which a pass chooses steps.
+class StepSelection:
+    """The rule by which a gate pass selects the steps to ask at.
 
-    With `belief_of` the gate uses its result for a step and learns nothing. `prior` is what it begins with.
+    `prior` is the prior of the model that the gate fits during the pass. With `belief_of` the gate uses that
+    model of a step instead and fits none.
     """
 
     policy: GatePolicy = "voi"
@@ -57,7 +58,7 @@ class GatePassMode:
 
 @dataclass(slots=True)
 class _Run:
-    way: GatePassMode
+    way: StepSelection
     steps: Sequence[GateStep]
     budget_usd: float
     seed: int
@@ -86,7 +87,7 @@ class _Run:
         return self.belief.probability(step.facts.words) if self.learns() else 0.0
 
 
-def run_gate_pass(steps: Sequence[GateStep], way: GatePassMode, share: float, seed: int) -> GatePassResult:
+def run_gate_pass(steps: Sequence[GateStep], way: StepSelection, share: float, seed: int) -> GatePassResult:
     """Run one pass with a share of the USD of tiered asking."""
     total_usd = sum(step.tiered_usd for step in steps)
     full_usd = sum(usd for step in steps for usd in step.expected_usd)

@@ -16,7 +16,7 @@ from tracemill.evaluate.gate.gate_figures import (
     gate_figure_draws,
     gate_figures,
 )
-from tracemill.evaluate.gate.gate_pass import GatePassMode, run_gate_pass
+from tracemill.evaluate.gate.gate_pass import StepSelection, run_gate_pass
 from tracemill.evaluate.gate.gate_step import (
     SHARES,
     GateStep,
@@ -57,25 +57,25 @@ def test_oracle_and_area_by_hand() -> None:
 def test_a_cold_gate_learns_within_the_budget_and_its_totals_hold() -> None:
     everything = [replace(step, agreed=2) for step in steps()]  # each costs the same
     cold, chance = (
-        run_gate_pass(everything, way, 0.3, 3) for way in (GatePassMode(), GatePassMode("random"))
+        run_gate_pass(everything, way, 0.3, 3) for way in (StepSelection(), StepSelection("random"))
     )
     belief = learn_from_gate_steps(everything)
-    told = run_gate_pass(everything, GatePassMode(belief_of=lambda _: belief), 0.3, 3)
+    told = run_gate_pass(everything, StepSelection(belief_of=lambda _: belief), 0.3, 3)
     assert max(cold.spent, chance.spent, told.spent) <= 0.3
     assert told.good > 0.75
     assert cold.good > 1.5 * chance.good
-    assert cold == run_gate_pass(everything, GatePassMode(), 0.3, 3)
-    totals = [run_gate_pass(everything, GatePassMode(), 0.4, seed).totals for seed in range(10)]
+    assert cold == run_gate_pass(everything, StepSelection(), 0.3, 3)
+    totals = [run_gate_pass(everything, StepSelection(), 0.4, seed).totals for seed in range(10)]
     assert sum(each.estimate for each in totals) / 10 == pytest.approx(80, rel=0.1)
 
 
 def test_where_money_is_short_exploration_leaves_most_of_it_to_choose_by() -> None:
     """A twentieth of the steps, asked by all three, would cost .4 of the .224 USD that there are."""
-    passes = [run_gate_pass(steps(), GatePassMode(), 0.2, seed) for seed in range(10)]
+    passes = [run_gate_pass(steps(), StepSelection(), 0.2, seed) for seed in range(10)]
     explored = [sum(count == 3 for count in each.asked.values()) for each in passes]
     assert 0 < sum(explored) / 10 * 0.02 < 1.5 * 0.2 * 0.224
     assert min(each.good for each in passes) > 0.1
-    plenty = run_gate_pass(steps(), GatePassMode(), 8.0, 1)
+    plenty = run_gate_pass(steps(), StepSelection(), 8.0, 1)
     assert sum(count == 3 for count in plenty.asked.values()) == pytest.approx(20, abs=8)
 
 
