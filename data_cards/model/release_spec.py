@@ -103,11 +103,11 @@ class VersionGrowth(_Frozen):
     gone: Annotated[int, Field(ge=0)]
 
 
-class TeacherRun(_Frozen):
-    """Calls of one teacher, over all answers of a workspace.
+class TeacherFigures(_Frozen):
+    """Figures of one teacher over all its calls in a workspace.
 
-    Latencies are of answers, in seconds. `failures` counts failed calls by kind, `again` failed tries before
-    another try, by kind.
+    Latencies are of answers, in seconds. `failures` counts failed calls by kind, `again` failed attempts that
+    were retried, by kind.
     """
 
     name: str
@@ -154,7 +154,7 @@ class RunFigures(_Frozen):
     caching: SavedCost = SavedCost(usd=0.0, calls=0)
     stopping: SavedCost = SavedCost(usd=0.0, calls=0)
     gate: SavedCost = SavedCost(usd=0.0, calls=0)
-    teachers: tuple[TeacherRun, ...] = ()
+    teachers: tuple[TeacherFigures, ...] = ()
 
 
 class ReleaseSpec(_Frozen):

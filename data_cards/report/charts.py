@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tracemill.data_cards.model.release_spec import TeacherRun
+from tracemill.data_cards.model.release_spec import TeacherFigures
 from tracemill.data_cards.model.report_model import FunnelStage, PairAgreement, ReportFigures, TraceCost
 from tracemill.data_cards.report.agreement_matrix import STUDENT
 
@@ -62,7 +62,7 @@ class Charts:
     operations: Matrix
     operation_totals: tuple[Mapping[str, int], Mapping[str, int]]
     dearest: tuple[tuple[TraceCost, float], ...]
-    latency: tuple[tuple[TeacherRun, float, float, float], ...]
+    latency: tuple[tuple[TeacherFigures, float, float, float], ...]
     slowest_s: float
     tried_again: bool
     shade: Mapping[str, int] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tracemill.data_cards.model.release_spec import RunFigures, SavedCost, TeacherRun
+from tracemill.data_cards.model.release_spec import RunFigures, SavedCost, TeacherFigures
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import ASKED
@@ -57,11 +57,11 @@ class _Calls:
             saved -= self.written_tokens * (price.cache_write - price.prompt)
         return float(saved)
 
-    def figures(self, name: str, tries: Mapping[str, int]) -> TeacherRun:
+    def figures(self, name: str, tries: Mapping[str, int]) -> TeacherFigures:
         """Return the figures of the teacher; `tries` are the calls of the ledger by how they ended."""
         ordered = sorted(self.latencies_s)
         faults = Counter({kind: n for kind, n in tries.items() if kind in set(FailureKind)})
-        return TeacherRun(
+        return TeacherFigures(
             name=name,
             calls=len(ordered) + self.failures.total(),
             answered=len(ordered),

@@ -24,7 +24,13 @@ from tracemill.data_cards.model.audit_sample import (
     write_audit,
 )
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
-from tracemill.data_cards.model.release_spec import DroppedBy, ReleaseSpec, RunFigures, SavedCost, TeacherRun
+from tracemill.data_cards.model.release_spec import (
+    DroppedBy,
+    ReleaseSpec,
+    RunFigures,
+    SavedCost,
+    TeacherFigures,
+)
 from tracemill.data_cards.model.report_model import REPORT_JSON, REPORT_PAGE, read_figures
 from tracemill.data_cards.report.agreement_matrix import STUDENT, tally_votes
 from tracemill.data_cards.report.example_rows import LENGTHS, ROOM_CHARS, read_example_rows
@@ -59,7 +65,7 @@ RUN = RunFigures(
     stopping=SavedCost(usd=0.05, calls=1, steps=1),
     gate=SavedCost(usd=0.2, calls=4, steps=2),
     teachers=(
-        TeacherRun(
+        TeacherFigures(
             name="a",
             calls=4,
             answered=3,
@@ -68,7 +74,7 @@ RUN = RunFigures(
             p50_s=2.0,
             p90_s=4.0,
         ),
-        TeacherRun(name="b", calls=3, answered=3, p50_s=1.0, p90_s=2.0, paid_usd=0.1),
+        TeacherFigures(name="b", calls=3, answered=3, p50_s=1.0, p90_s=2.0, paid_usd=0.1),
     ),
 )
 SPEC = ReleaseSpec(
