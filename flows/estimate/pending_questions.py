@@ -26,7 +26,7 @@ from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import answer_from_reply_json
 from tracemill.teachers.planning.replay_plan import WantedAnswer, plan_items, replay_plan_keys
 from tracemill.teachers.pricing.price_book import PRICES, PriceBook
-from tracemill.teachers.replay.observed_replies import ObservedReplies
+from tracemill.teachers.replay.observed_replies import ReplyCollector
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class QuestionBatch:
         clean = {item.trace.trace_id: item.reply for item in self.shown}
         families = {teacher.name: teacher.family for teacher in teachers}
         stopper = build_stopper(settings, self.shown)
-        observed = ObservedReplies(stopper, self.decisions, families)
+        observed = ReplyCollector(stopper, self.decisions, families)
         rest: list[WantedAnswer] = []
         for item in items:
             if (stored := item.bought(bought)) is None:

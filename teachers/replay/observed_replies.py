@@ -30,11 +30,10 @@ class PairRoom(Protocol):
         ...
 
 
-class ObservedReplies:
-    """The replies so far.
+class ReplyCollector:
+    """A collector of the replies by step, which tells where no more teachers need to be asked.
 
-    Explored steps, and all steps where there is no stopper, are never decided early: every teacher is asked
-    there.
+    Every teacher is asked at explored steps, and at all steps if there is no `stopper`.
     """
 
     def __init__(

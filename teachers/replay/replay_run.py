@@ -45,7 +45,7 @@ from tracemill.teachers.pricing.cache_rules import cache_rule
 from tracemill.teachers.replay.breaker import CircuitBreaker
 from tracemill.teachers.replay.buy_answer import BUDGET, AnswerBuyer, PurchaseOutcome, RetryWait
 from tracemill.teachers.replay.dispatch import MAX_OPEN_STEPS, Dispatcher
-from tracemill.teachers.replay.observed_replies import ObservedReplies, PairRoom
+from tracemill.teachers.replay.observed_replies import PairRoom, ReplyCollector
 
 Redact = Callable[[TeacherReply], TeacherReply]
 INTERRUPTED = "interrupted"
@@ -152,9 +152,7 @@ class _Replay:
         self._request = request
         self._observer = observer
         self._settings = request.settings
-        self._observed = ObservedReplies(
-            request.stopper, list(request.decisions), families, request.pair_room
-        )
+        self._observed = ReplyCollector(request.stopper, list(request.decisions), families, request.pair_room)
         self.counters = Counter[str]()
         self._buyer = AnswerBuyer(
             request.ledger, request.run_id, self._settings, self.counters, observer.waits, request.breaker
