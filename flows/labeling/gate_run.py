@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.action_scores import ActionScores
-from tracemill.flows.labeling.gate_weights import GateExperience, keep_weights
+from tracemill.flows.labeling.gate_weights import GateTrainingSet, keep_weights
 from tracemill.records.identity import canonical_json, digest
 from tracemill.records.pair import StepVotes
 from tracemill.records.reply import Decision
@@ -61,8 +61,8 @@ class Gate:
         self.settings = settings
         self._work = work
         self._teachers = teachers
-        self._experience = GateExperience.of(work)
-        self.belief: PairModel = self._experience.belief()
+        self._training_set = GateTrainingSet.of(work)
+        self.belief: PairModel = self._training_set.belief()
         self._scores = ActionScores.open(settings.gate.step_scorer, work)
         self._pacer = Pacer()
         self._promised_usd, self._promised_states = 0.0, 0
@@ -147,8 +147,8 @@ class Gate:
 
     def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
         """Update and store the weights with the votes of a batch; the next batch is decided by them."""
-        self._experience.add(decisions, {step.step_id: step.verdict for step in votes})
-        self.belief = self._experience.belief()
+        self._training_set.add(decisions, {step.step_id: step.verdict for step in votes})
+        self.belief = self._training_set.belief()
         keep_weights(self._work, self.belief)
         if self._scores is not None:
             self._scores.keep()
@@ -181,7 +181,7 @@ class Gate:
         threshold = settings.agreement.rule().threshold
         shares = early_stop_ask_rates(len(order), threshold, settings.replay.stop, settings.gate.explore)
         return [
-            PricedTeacher(t.name, t.family, t.price, self._experience.share(t.name, share))
+            PricedTeacher(t.name, t.family, t.price, self._training_set.share(t.name, share))
             for t, share in zip(order, shares, strict=True)
         ]
 

@@ -19,13 +19,16 @@ from tracemill.teachers.gate.pair_model import PairModel, Row, learn_pair_model
 from tracemill.teachers.planning.schedule import FULL, NOT_NEEDED
 
 UNTOLD = frozenset({"too_few_votes", "student_did_nothing"})
-"""Verdicts that say nothing of whether a pair was to be had."""
+"""Verdicts that do not tell whether the step would have given a pair."""
 _MOST_ROWS = 50_000
 _EXPECTED_STEPS = 50
 
 
-class GateExperience:
-    """The steps that were asked and what came of them, by step id: each counts once, whoever asked."""
+class GateTrainingSet:
+    """The training set of the gate: features of each step that was asked, and whether it gave a pair.
+
+    A step id occurs once, with its last decisions.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {}
@@ -33,8 +36,8 @@ class GateExperience:
         self._asked: dict[str, list[int]] = {}
 
     @classmethod
-    def of(cls, work: Workspace) -> "GateExperience":
-        """Read what the tables of a workspace hold."""
+    def of(cls, work: Workspace) -> "GateTrainingSet":
+        """Read the decisions and votes of a workspace."""
         made, verdicts = cls(), dict[str, str]()
         for table in work.current("votes"):
             verdicts |= {step.step_id: step.verdict for step in votes_from_table(table)}
@@ -71,12 +74,15 @@ class GateExperience:
         self._heard[step_id, teacher] = heard
 
     def belief(self) -> PairModel:
-        """Fit the belief of the gate."""
+        """Fit the gate's model of pairs to at most `_MOST_ROWS` steps."""
         some = sorted(self._rows)[-_MOST_ROWS:]
         return learn_pair_model(self._rows[step_id] for step_id in some)
 
     def share(self, teacher: str, expected: float) -> float:
-        """Return how often a teacher is asked where a step is; `expected` before anything is known of it."""
+        """Return the share (0 to 1) of the selected steps at which a teacher is asked.
+
+        `expected` is the prior share, weighted as `_EXPECTED_STEPS` steps.
+        """
         heard, steps = self._asked.get(teacher, (0, 0))
         return (heard + _EXPECTED_STEPS * expected) / (steps + _EXPECTED_STEPS)
 

@@ -12,7 +12,7 @@ from tracemill.flows.estimate.estimate_cost import estimate_cost
 from tracemill.flows.forget.forget_run import forget_target
 from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.labeling.gate_weights import GateExperience, gate_weights_folder, keep_weights
+from tracemill.flows.labeling.gate_weights import GateTrainingSet, gate_weights_folder, keep_weights
 from tracemill.flows.labeling.vote_policy import ASKED as HEARD
 from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
@@ -102,7 +102,7 @@ def test_without_a_gate_every_step_is_asked_and_said_so(tmp_path: Path) -> None:
 
 
 def test_how_often_a_teacher_is_asked_counts_a_step_once() -> None:
-    made = GateExperience()
+    made = GateTrainingSet()
     one = Decision("s:0:0", "a", "ask", WORTH, "g", 1.0, 0.5, features=("op=run",), outcome=HEARD)
     spared = replace(one, step_id="s:0:1", outcome=f"{NOT_NEEDED}: the pair is certain")
     made.add([one, one, spared, replace(one, teacher="b")], {"s:0:0": "pair"})
