@@ -336,8 +336,11 @@ async def serve(
 
 
 @dataclass(frozen=True, slots=True)
-class RunningStub:
-    """A server in a thread: `url` for a teacher's `base_url`, `key` for its API key."""
+class RunningStubServer:
+    """A stub server that runs in a thread.
+
+    `url` is the `base_url` to set for a teacher, `key` its API key.
+    """
 
     url: str
     key: str
@@ -351,7 +354,7 @@ class RunningStub:
 @contextmanager
 def running(
     settings: StubSettings | None = None, port: int = 0, host: str = "127.0.0.1"
-) -> Iterator[RunningStub]:
+) -> Iterator[RunningStubServer]:
     """Run a server on `host` in a thread of its own during the block."""
     settings = settings or StubSettings()
     server = StubServer(settings)
@@ -362,7 +365,7 @@ def running(
     try:
         listening = asyncio.run_coroutine_threadsafe(_listen(server, host, port), loop)
         runner, url = listening.result(timeout=30)
-        yield RunningStub(url, settings.api_key, server)
+        yield RunningStubServer(url, settings.api_key, server)
     finally:
         if runner is not None:
             asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(timeout=30)

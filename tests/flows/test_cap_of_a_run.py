@@ -16,7 +16,7 @@ from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.run_state.run_records import AT_CAP, FINISHED
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
@@ -41,7 +41,7 @@ class Told:
 
 def ask(
     work: Path,
-    server: RunningStub,
+    server: RunningStubServer,
     capsys: pytest.CaptureFixture[str],
     cap: float = CAP,
     fresh: bool = False,

@@ -22,7 +22,7 @@ from prefect_database import prefect_home
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.destinations import Destination, list_destinations
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,7 @@ MODELS = ("deepseek-a", "kimi-a", "glm-a", "qwen-a")
 Run = Callable[..., CompletedProcess[str]]
 
 
-def _server(host: str = ELSEWHERE) -> AbstractContextManager[RunningStub]:
+def _server(host: str = ELSEWHERE) -> AbstractContextManager[RunningStubServer]:
     return running(StubSettings(api_key=KEY, keep_bodies=True), host=host)
 
 
@@ -48,7 +48,7 @@ def _config(tmp_path: Path, models: tuple[str, ...] = MODELS, more: str = "", ex
     return path
 
 
-def _run(tracemill: Run, config: Path, server: RunningStub, *flags: object) -> CompletedProcess[str]:
+def _run(tracemill: Run, config: Path, server: RunningStubServer, *flags: object) -> CompletedProcess[str]:
     env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
     return tracemill("run", config, "--claude-code", EXAMPLES / "claude_code", "--json", *flags, **env)
 
@@ -61,7 +61,7 @@ def ingested(console: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return work
 
 
-def _replay(console: Run, config: Path, server: RunningStub, *flags: object) -> CompletedProcess[str]:
+def _replay(console: Run, config: Path, server: RunningStubServer, *flags: object) -> CompletedProcess[str]:
     env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
     return console("replay", config, "--json", *flags, **env)
 
@@ -207,7 +207,7 @@ def _heeding_interrupts() -> None:
 
 
 def _on_terminal(
-    answer: str, config: Path, server: RunningStub, *command: object, **environment: str
+    answer: str, config: Path, server: RunningStubServer, *command: object, **environment: str
 ) -> tuple[int, str]:
     """The command on a pseudo-terminal, with this answer to its question; an empty one is a Ctrl-C, which a
     terminal sends to all of its processes. Exit code and all that was shown."""

@@ -19,7 +19,7 @@ from prefect_database import prefect_home
 from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
@@ -47,11 +47,13 @@ def ingested(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _environ(server: RunningStub) -> dict[str, str]:
+def _environ(server: RunningStubServer) -> dict[str, str]:
     return {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY, "TERM": "dumb"}
 
 
-def _start(command: str, config: Path, server: RunningStub, **environ: str) -> "subprocess.Popen[bytes]":
+def _start(
+    command: str, config: Path, server: RunningStubServer, **environ: str
+) -> "subprocess.Popen[bytes]":
     script = str(Path(sys.executable).parent / "tracemill")
     return subprocess.Popen(
         [script, command, str(config), "--json"],

@@ -19,7 +19,7 @@ from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.workspace_commands import label_workspace, replay_workspace
 from tracemill.records.errors import ConfigError, TeacherError, WorkspaceError
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
 from tracemill.teachers.planning.measured_usage import ANSWER_TOKENS, BYTES_A_TOKEN
@@ -154,7 +154,7 @@ def served() -> Any:
 
 
 def test_a_dry_run_writes_what_a_replay_then_sends_and_the_estimate_was_near(
-    workspace: Path, served: RunningStub, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, served: RunningStubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = settings_of(workspace, served.url, replay={"concurrency": 4, "stop": "off"})
     record = write_requests(settings)  # without a key
@@ -193,7 +193,7 @@ def test_a_dry_run_writes_what_a_replay_then_sends_and_the_estimate_was_near(
 
 
 def test_after_early_stopping_what_is_not_needed_is_neither_written_nor_estimated(
-    workspace: Path, served: RunningStub, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, served: RunningStubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", "k-estimate")
     settings = settings_of(workspace, served.url, replay={"concurrency": 4, "stop": "lossless"})
@@ -212,7 +212,7 @@ def test_after_early_stopping_what_is_not_needed_is_neither_written_nor_estimate
 
 
 def test_prices_are_read_on_demand_and_teachers_that_cannot_be_asked_are_found(
-    workspace: Path, served: RunningStub, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, served: RunningStubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = settings_of(workspace, served.url)
     with pytest.raises(ConfigError, match="no API key"):

@@ -24,7 +24,7 @@ from tracemill.records.storage.table_rows import replies_from_table
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.presets import OPEN
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def served() -> Iterator[RunningStub]:
+def served() -> Iterator[RunningStubServer]:
     with running(StubSettings(api_key=KEY)) as server:
         yield server
 
@@ -72,7 +72,7 @@ def asked(work: Path) -> set[tuple[str, str]]:
     return {(reply.step_id, reply.teacher) for table in tables for reply in replies_from_table(table)}
 
 
-def test_a_dry_run_lists_every_step_that_the_gate_then_asks(work: Path, served: RunningStub) -> None:
+def test_a_dry_run_lists_every_step_that_the_gate_then_asks(work: Path, served: RunningStubServer) -> None:
     settings = settings_of(work, served.url)
     record = write_requests(settings)
     assert record["decided_later"] == 0
@@ -93,7 +93,7 @@ def grown(sessions: Path) -> Path:
 
 
 def test_what_a_gate_decides_after_the_first_answers_is_counted_and_said(
-    tmp_path: Path, served: RunningStub, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, served: RunningStubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
     monkeypatch.setattr(ask_batches, "FEWEST_CALLS", 1)

@@ -26,7 +26,7 @@ from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.client.chat_teacher import SIMULATED_HEADER
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.openrouter_stub.responses import MARK
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
 from tracemill.train.training_job import TrainingRelease
 
@@ -92,7 +92,7 @@ def rows_of(
     return training.fingerprint(), [json.loads(line) for line in lines]
 
 
-def asked(server: RunningStub) -> list[str]:
+def asked(server: RunningStubServer) -> list[str]:
     """The last message of every request."""
     return [json.loads(body)["messages"][-1]["content"] for body in server.server.bodies]
 
@@ -114,7 +114,7 @@ def writers(rows: Rows) -> Counter[str]:
 
 
 def test_a_teacher_writes_the_hints_once_and_is_marked_as_their_writer(
-    folder: Path, server: RunningStub, release: TrainingRelease, capsys: pytest.CaptureFixture[str]
+    folder: Path, server: RunningStubServer, release: TrainingRelease, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, plain = rows_of(settings_of(folder, server.url, cap=None), release)
     assert writers(plain) == {"template": len(plain)}
@@ -165,7 +165,7 @@ def test_a_teacher_writes_the_hints_once_and_is_marked_as_their_writer(
 
 
 def test_the_cap_of_the_hints_holds_and_the_next_training_spends_nothing(
-    folder: Path, server: RunningStub, release: TrainingRelease, capsys: pytest.CaptureFixture[str]
+    folder: Path, server: RunningStubServer, release: TrainingRelease, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cap = 0.03
     before = rows_of(settings_of(folder, server.url, cap), release)
@@ -215,7 +215,7 @@ def test_refused_empty_and_cut_answers_fall_back_to_the_template_and_are_counted
 
 
 def test_nothing_leaves_before_it_is_accepted_and_no_session_that_is_not_selected(
-    folder: Path, server: RunningStub, release: TrainingRelease
+    folder: Path, server: RunningStubServer, release: TrainingRelease
 ) -> None:
     denied = {"deny_projects": ["parcels"]}
     settings = settings_of(folder, server.url, local=False, select=denied)
@@ -235,7 +235,7 @@ def test_nothing_leaves_before_it_is_accepted_and_no_session_that_is_not_selecte
 
 
 def test_a_training_that_asks_nobody_has_the_hints_that_were_bought(
-    folder: Path, server: RunningStub, release: TrainingRelease
+    folder: Path, server: RunningStubServer, release: TrainingRelease
 ) -> None:
     settings, nobody = settings_of(folder, server.url), HintConsent(asks=False)
     _, rows = rows_of(settings, release, nobody)
@@ -250,7 +250,7 @@ def test_a_training_that_asks_nobody_has_the_hints_that_were_bought(
 
 @pytest.mark.slow  # a training wants the extra `train`
 def test_a_dry_run_of_a_training_asks_nobody_and_says_what_is_left(
-    folder: Path, server: RunningStub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, server: RunningStubServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = released(folder / "releases", rows=1, step_id="another-trace:0:0")
     for place, file in (("model", "config.json"), ("tasks/one", "task.toml")):
@@ -276,7 +276,7 @@ def test_a_dry_run_of_a_training_asks_nobody_and_says_what_is_left(
 
 
 def test_what_teachers_agreed_on_follows_a_written_hint(
-    folder: Path, server: RunningStub, release: TrainingRelease, tmp_path: Path
+    folder: Path, server: RunningStubServer, release: TrainingRelease, tmp_path: Path
 ) -> None:
     settings = settings_of(folder, server.url)
     _, rows = rows_of(settings, release)
@@ -293,7 +293,7 @@ def test_what_teachers_agreed_on_follows_a_written_hint(
 
 def test_a_forgotten_session_is_gone_from_the_hints_and_the_models_that_saw_it_are_named(
     folder: Path,
-    server: RunningStub,
+    server: RunningStubServer,
     release: TrainingRelease,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -319,7 +319,7 @@ def test_a_forgotten_session_is_gone_from_the_hints_and_the_models_that_saw_it_a
 
 
 def test_a_writer_that_cannot_be_is_refused_before_anything_is_asked(
-    folder: Path, server: RunningStub, release: TrainingRelease, monkeypatch: pytest.MonkeyPatch
+    folder: Path, server: RunningStubServer, release: TrainingRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = settings_of(folder, server.url, teachers=[], judge={"type": "simulated", "model": "a/judge"})
     with pytest.raises(ConfigError, match=rf"'{WRITER}' names no teacher; .*\(a/judge\)"):

@@ -24,7 +24,7 @@ from tracemill.records.message import Action, ToolCall
 from tracemill.records.reply import TeacherReply
 from tracemill.records.storage.table_rows import replies_from_table, votes_from_table
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions"
@@ -68,14 +68,14 @@ def verdicts(workspace: Path) -> Counter[str]:
     return Counter(step.verdict for table in tables for step in votes_from_table(table))
 
 
-def asked_of_judge(server: RunningStub) -> list[str]:
+def asked_of_judge(server: RunningStubServer) -> list[str]:
     """The last message of every request to the judge."""
     bodies = [json.loads(body) for body in server.server.bodies]
     return [body["messages"][-1]["content"] for body in bodies if body["model"] == JUDGE]
 
 
 def test_a_judge_without_a_measured_precision_is_not_asked_and_said_so(
-    folder: Path, server: RunningStub
+    folder: Path, server: RunningStubServer
 ) -> None:
     settings = settings_of(folder, server.url)
     assert estimate_cost(settings).judge == f"{JUDGE}: {NOT_MEASURED}"
@@ -88,7 +88,9 @@ def test_a_judge_without_a_measured_precision_is_not_asked_and_said_so(
     assert made["pair_skips"]["judge: the judge's precision is not measured"] > 5
 
 
-def test_a_judge_that_may_be_no_better_than_chance_is_not_asked(folder: Path, server: RunningStub) -> None:
+def test_a_judge_that_may_be_no_better_than_chance_is_not_asked(
+    folder: Path, server: RunningStubServer
+) -> None:
     settings = settings_of(folder, server.url)
     assert settings.judge is not None
     write_precision(folder, settings.judge, JudgePrecision(("t.jsonl",), 160, 22, 17, 23, 0.4096, 0.7082))
@@ -102,7 +104,7 @@ def test_a_judge_that_may_be_no_better_than_chance_is_not_asked(folder: Path, se
 
 
 def test_it_is_asked_in_both_orders_where_votes_make_no_pair_and_pays_nothing_twice(
-    folder: Path, server: RunningStub
+    folder: Path, server: RunningStubServer
 ) -> None:
     settings = settings_of(folder, server.url)
     assert settings.judge is not None
@@ -169,7 +171,7 @@ def test_it_is_asked_in_both_orders_where_votes_make_no_pair_and_pays_nothing_tw
     assert asked_of_judge(server) == asked  # its answers are cached like all answers
 
 
-def test_the_cap_of_the_run_holds_for_the_judge_too(folder: Path, server: RunningStub) -> None:
+def test_the_cap_of_the_run_holds_for_the_judge_too(folder: Path, server: RunningStubServer) -> None:
     replay_workspace(
         settings_of(folder, server.url, judge=False), yes=True
     )  # a run of its own, and its answers
@@ -214,7 +216,7 @@ def table_of(path: Path, rows: int) -> Path:
 
 
 def test_its_precision_is_measured_on_a_table_and_printed_before_it_may_vote(
-    tmp_path: Path, server: RunningStub
+    tmp_path: Path, server: RunningStubServer
 ) -> None:
     settings = settings_of(tmp_path / "w", server.url)
     assert settings.judge is not None

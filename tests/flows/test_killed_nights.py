@@ -13,25 +13,25 @@ from hub_stub import Hub
 from night_config import DATASET, ENDED, FIRST, FLIGHT, answers, config_of, grow, night_house, provider
 from prefect_nights import POOL, PrefectHouse
 
-from tracemill.teachers.openrouter_stub.server import RunningStub
+from tracemill.teachers.openrouter_stub.server import RunningStubServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture
-def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStub]:
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStubServer]:
     with provider(monkeypatch, latency_s=0.5) as server:
         yield server
 
 
 @pytest.fixture
-def house(tmp_path: Path, stub: RunningStub, hub: Hub) -> Iterator[PrefectHouse]:
+def house(tmp_path: Path, stub: RunningStubServer, hub: Hub) -> Iterator[PrefectHouse]:
     with night_house(tmp_path, stub) as started:
         yield started
 
 
 def test_a_night_whose_worker_and_server_were_killed_ends_and_pays_for_nothing_twice(
-    house: PrefectHouse, stub: RunningStub, hub: Hub
+    house: PrefectHouse, stub: RunningStubServer, hub: Hub
 ) -> None:
     """First the worker is killed with all it runs, then, while the harvest works again, the server."""
     folder = house.folder

@@ -28,7 +28,7 @@ from tracemill.flows.live_checks.run_live_checks import run_live_checks
 from tracemill.flows.live_checks.teacher_calls import CAP_NANOUSD, PROBE_TEXT, RECORD_LOOKS
 from tracemill.flows.runtime.interrupts import remember_interrupts
 from tracemill.records.errors import PrivacyError
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 pytestmark = OF_THE_HUB
@@ -66,7 +66,7 @@ def states(found: dict[str, tuple[str, str]], what: str) -> list[str]:
     return [state for name, (state, _) in found.items() if name.startswith(f"{what} of ")]
 
 
-def asked_of(server: RunningStub) -> list[dict[str, Any]]:
+def asked_of(server: RunningStubServer) -> list[dict[str, Any]]:
     return [json.loads(body) for body in server.server.bodies]
 
 

@@ -17,7 +17,7 @@ from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.records.errors import LedgerError
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,13 +27,13 @@ KEY = "sk-or-lost"
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[RunningStub]:
+def served() -> Iterator[RunningStubServer]:
     with running(StubSettings(api_key=KEY)) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def replayed(served: RunningStub, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def replayed(served: RunningStubServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Claude Code examples after a replay; to be copied."""
     folder = tmp_path_factory.mktemp("lost") / "w"
     ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
@@ -73,7 +73,7 @@ def lose_ledger(work: Path) -> None:
 
 
 def test_an_unfinished_run_whose_ledger_is_gone_stops_and_a_new_one_has_to_be_asked_for(
-    work: Path, served: RunningStub
+    work: Path, served: RunningStubServer
 ) -> None:
     settings, before = settings_of(work, served.url), served.stats()["received"]
     run_id = killed(work)
@@ -98,7 +98,7 @@ def test_an_unfinished_run_whose_ledger_is_gone_stops_and_a_new_one_has_to_be_as
 
 
 def test_an_unfinished_run_goes_on_in_its_own_ledger_alone(
-    work: Path, served: RunningStub, tmp_path: Path
+    work: Path, served: RunningStubServer, tmp_path: Path
 ) -> None:
     run_id = killed(work)
     kept = shutil.copy(work / "ledger.sqlite", tmp_path / "kept")
@@ -112,7 +112,7 @@ def test_an_unfinished_run_goes_on_in_its_own_ledger_alone(
 
 
 def test_an_unfinished_run_stops_where_its_ledger_was_put_back_from_before_it(
-    work: Path, served: RunningStub
+    work: Path, served: RunningStubServer
 ) -> None:
     run_id = killed(work)
     database = sqlite3.connect(work / "ledger.sqlite")
@@ -124,7 +124,7 @@ def test_an_unfinished_run_stops_where_its_ledger_was_put_back_from_before_it(
 
 
 def test_estimate_and_dry_run_count_what_a_replay_fills_a_lost_ledger_with(
-    work: Path, served: RunningStub
+    work: Path, served: RunningStubServer
 ) -> None:
     settings, before = settings_of(work, served.url), served.stats()["received"]
     bought = estimate_cost(settings).total.bought

@@ -11,24 +11,26 @@ from night_config import DATASET, ENDED, answers, config_of, grow, night_ends, n
 from prefect_nights import POOL, PrefectHouse
 
 from tracemill.flows.sources.shard_plan import UNCHANGED
-from tracemill.teachers.openrouter_stub.server import RunningStub
+from tracemill.teachers.openrouter_stub.server import RunningStubServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture
-def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStub]:
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStubServer]:
     with provider(monkeypatch, latency_s=0.25) as server:
         yield server
 
 
 @pytest.fixture
-def house(tmp_path: Path, stub: RunningStub, hub: Hub) -> Iterator[PrefectHouse]:
+def house(tmp_path: Path, stub: RunningStubServer, hub: Hub) -> Iterator[PrefectHouse]:
     with night_house(tmp_path, stub) as started:
         yield started
 
 
-def test_two_nights_by_the_schedule_of_the_server(house: PrefectHouse, stub: RunningStub, hub: Hub) -> None:
+def test_two_nights_by_the_schedule_of_the_server(
+    house: PrefectHouse, stub: RunningStubServer, hub: Hub
+) -> None:
     """Night one publishes a version and trains on it; night two asks only what is new.
 
     In between a session grows and a project is added.

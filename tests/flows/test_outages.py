@@ -10,7 +10,7 @@ from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
@@ -18,24 +18,24 @@ MODELS = ("deepseek/deepseek-v4-pro-0813", "z-ai/glm-5.3", "qwen/qwen3.8-27b")
 KEY = "k-outages-0123456789"
 
 
-def _serving(kind: FaultKind | None = None) -> Iterator[RunningStub]:
+def _serving(kind: FaultKind | None = None) -> Iterator[RunningStubServer]:
     faults = (FaultSettings(kind=kind),) if kind else ()
     with running(StubSettings(api_key=KEY, faults=faults)) as server:
         yield server
 
 
 @pytest.fixture
-def well() -> Iterator[RunningStub]:
+def well() -> Iterator[RunningStubServer]:
     yield from _serving()
 
 
 @pytest.fixture
-def refusing() -> Iterator[RunningStub]:
+def refusing() -> Iterator[RunningStubServer]:
     yield from _serving(FaultKind.BAD_REQUEST)
 
 
 @pytest.fixture
-def locked() -> Iterator[RunningStub]:
+def locked() -> Iterator[RunningStubServer]:
     yield from _serving(FaultKind.WRONG_KEY)
 
 
@@ -49,7 +49,7 @@ class Nights:
         order = order_of([str(SESSIONS / name)], min_age_minutes=0)
         ingest_everything(IngestOrder(order, self.root))
 
-    def ask(self, server: RunningStub) -> int:
+    def ask(self, server: RunningStubServer) -> int:
         """The exit code of a replay."""
         teachers = [{"type": "openrouter", "model": m, "base_url": server.url, "local": True} for m in MODELS]
         given = {"workspace": str(self.root), "teachers": teachers, "budget": {"max_total_usd": 5}}
@@ -67,7 +67,7 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Nights:
 
 
 def test_an_outage_is_told_once_questions_are_new(
-    nights: Nights, well: RunningStub, refusing: RunningStub, capsys: pytest.CaptureFixture[str]
+    nights: Nights, well: RunningStubServer, refusing: RunningStubServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nights.read("-home-dev-parcels")
     assert nights.ask(well) == 0
@@ -82,7 +82,7 @@ def test_an_outage_is_told_once_questions_are_new(
 
 
 def test_an_outage_that_lasts_and_leaves_questions_open_is_told_every_night(
-    nights: Nights, well: RunningStub, locked: RunningStub
+    nights: Nights, well: RunningStubServer, locked: RunningStubServer
 ) -> None:
     nights.read("-home-dev-parcels")
     assert nights.ask(well) == 0
@@ -90,6 +90,6 @@ def test_an_outage_that_lasts_and_leaves_questions_open_is_told_every_night(
     assert [nights.ask(locked), nights.ask(locked)] == [1, 1]
 
 
-def test_a_run_without_any_answer_is_told_every_night(nights: Nights, refusing: RunningStub) -> None:
+def test_a_run_without_any_answer_is_told_every_night(nights: Nights, refusing: RunningStubServer) -> None:
     nights.read("-home-dev-almanac")
     assert [nights.ask(refusing), nights.ask(refusing)] == [1, 1]

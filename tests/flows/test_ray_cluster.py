@@ -31,7 +31,7 @@ from tracemill.records.errors import ClusterError, ConfigError, LedgerError, Wor
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.price import usd_down
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions"
@@ -46,7 +46,7 @@ VARIES = {"generation_id", "raw", "latency_s", "cost_usd", "usage", "cached_toke
 
 
 @contextmanager
-def asked(**given: Any) -> Iterator[RunningStub]:
+def asked(**given: Any) -> Iterator[RunningStubServer]:
     """An OpenRouter of loopback whose key is in the environment."""
     with pytest.MonkeyPatch.context() as patch, running(StubSettings(api_key="sk-or-test", **given)) as stub:
         for name, value in KEY.items():

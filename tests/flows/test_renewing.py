@@ -29,7 +29,7 @@ from tracemill.privacy.redaction.redactor import TODAYS_RULES, Redactor, RuleSet
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Context, Step, Trace
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
@@ -46,7 +46,7 @@ LATER = 6  # lines of that session which are written after the first run
 class Place:
     """A folder of sessions, a workspace, and a server that teachers are asked at."""
 
-    def __init__(self, folder: Path, server: RunningStub) -> None:
+    def __init__(self, folder: Path, server: RunningStubServer) -> None:
         self.folder, self.server = folder, server
         shutil.copytree(SESSIONS, folder / "sessions")
         (self.grows,) = (folder / "sessions").glob("*almanac/*.jsonl")

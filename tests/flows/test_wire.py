@@ -16,7 +16,7 @@ import pytest
 from console_says import INTERRUPTED, record_of, wait_while_running, without_progress
 
 from tracemill.teachers.core.presets import OPEN
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ Run = Callable[..., CompletedProcess[str]]
 
 
 def _config(
-    tmp_path: Path, server: RunningStub, cap_usd: float, sessions: Path = EXAMPLES, teachers: str = ""
+    tmp_path: Path, server: RunningStubServer, cap_usd: float, sessions: Path = EXAMPLES, teachers: str = ""
 ) -> Path:
     """A run with these teachers, else those of the preset `open`, at a server that sends nothing on."""
     path = tmp_path / "run.toml"
@@ -48,7 +48,7 @@ CHEAP = _teachers((f"simulated/{name}-a" for name in ("deepseek", "kimi", "glm",
 """Four small models with short answers: a cent buys some dozens."""
 
 
-def _environment(server: RunningStub) -> dict[str, str]:
+def _environment(server: RunningStubServer) -> dict[str, str]:
     return {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
 
 
@@ -118,7 +118,7 @@ def _plant(folder: Path, text: str) -> None:
     source.write_text("\n".join(json.dumps(record) for record in records))
 
 
-def _start(config: Path, server: RunningStub, prefect: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(config: Path, server: RunningStubServer, prefect: dict[str, str]) -> subprocess.Popen[bytes]:
     command = [str(Path(sys.executable).parent / "tracemill"), "run", str(config), "--json"]
     env = dict(os.environ) | _environment(server) | prefect
     return subprocess.Popen(

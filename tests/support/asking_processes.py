@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import asked_sessions
 
-from tracemill.teachers.openrouter_stub.server import RunningStub
+from tracemill.teachers.openrouter_stub.server import RunningStubServer
 
 
 def start(
-    server: RunningStub, ledger_url: str, traces: int, steps: int, cap_nanousd: int, run_id: str = "run"
+    server: RunningStubServer, ledger_url: str, traces: int, steps: int, cap_nanousd: int, run_id: str = "run"
 ) -> "subprocess.Popen[bytes]":
     """A process that will ask; `go` has it begin."""
     numbers = (str(number) for number in (cap_nanousd, traces, steps))

@@ -13,7 +13,7 @@ from training_releases import tiny_model
 
 from tracemill.teachers.client.chat_teacher import SIMULATED_HEADER
 from tracemill.teachers.openrouter_stub.responses import MARK
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 KEY, DATASET, FLIGHT = "sk-or-nights", "maker/nights", 2
@@ -23,7 +23,7 @@ ENDED = ("Completed", "CompletedWithLosses")
 
 
 @contextmanager
-def provider(monkeypatch: pytest.MonkeyPatch, latency_s: float) -> Iterator[RunningStub]:
+def provider(monkeypatch: pytest.MonkeyPatch, latency_s: float) -> Iterator[RunningStubServer]:
     """A provider whose answers are not marked as simulated: marked ones are not published."""
     monkeypatch.delitem(MARK, SIMULATED_HEADER)
     with running(StubSettings(api_key=KEY, latency_s=latency_s)) as server:
@@ -31,7 +31,7 @@ def provider(monkeypatch: pytest.MonkeyPatch, latency_s: float) -> Iterator[Runn
 
 
 @contextmanager
-def night_house(folder: Path, stub: RunningStub) -> Iterator[PrefectHouse]:
+def night_house(folder: Path, stub: RunningStubServer) -> Iterator[PrefectHouse]:
     """A house whose runs ask the provider and publish to the Hub on loopback."""
     env = {"TRACEMILL_OPENROUTER_URL": stub.url, "OPENROUTER_API_KEY": KEY}
     env |= {"HF_TOKEN": TOKEN, "HF_HUB_OFFLINE": "0"}

@@ -14,7 +14,7 @@ from tracemill.teachers.core.teacher_settings import GateSettings, ReplaySetting
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import RunSpending
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
 from tracemill.teachers.replay.replay_run import ReplayRequest, ReplayResult, replay
 
@@ -27,7 +27,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def asked_of(server: RunningStub, folder: Path) -> tuple[ReplayResult, RunSpending]:
+async def asked_of(server: RunningStubServer, folder: Path) -> tuple[ReplayResult, RunSpending]:
     questions, teacher = chain(STEPS)[:STEPS], teacher_at(server.url)
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run("run", 10**9)

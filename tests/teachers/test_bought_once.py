@@ -29,7 +29,7 @@ from tracemill.teachers.ledger.entries import (
 )
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reservation_queue import ReservationQueue
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.replay.replay_run import ReplayRequest, ReplayResult, replay
 
@@ -67,7 +67,7 @@ async def test_replays_at_the_same_time_buy_every_answer_once(ledger_url: str, r
     assert all((each.reserved_nanousd, each.open_calls) == (0, 0) for each in spent)
 
 
-def wait_for(server: RunningStub, received: int) -> None:
+def wait_for(server: RunningStubServer, received: int) -> None:
     while server.stats()["received"] < received:
         time.sleep(0.01)
 

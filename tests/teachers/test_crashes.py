@@ -13,7 +13,7 @@ from postgres_server import Server
 
 from tracemill.teachers.ledger.entries import RunSpending
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,9 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def kill_at_random(server: RunningStub, child: "subprocess.Popen[bytes]", moment: random.Random) -> bool:
+def kill_at_random(
+    server: RunningStubServer, child: "subprocess.Popen[bytes]", moment: random.Random
+) -> bool:
     """Kills the child some calls after it began and up to a latency later; every fifth time at any moment
     of its first half second. Gives whether it was still there."""
     wanted = server.stats()["received"] + moment.randrange(1, 50)

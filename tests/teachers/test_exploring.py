@@ -19,7 +19,7 @@ from tracemill.teachers.gate.exploration import (
 from tracemill.teachers.gate.gate_decisions import EXPLORED, make_gate_decisions
 from tracemill.teachers.ledger.entries import DeniedReservation, Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.planning.replay_plan import WantedAnswer, plan_items
 from tracemill.teachers.replay.replay_run import ReplayRequest, ReplayResult, replay
@@ -99,7 +99,9 @@ def test_the_book_grants_only_what_leaves_enough(tmp_path: Path) -> None:
         assert isinstance(ledger.reserve(free), Reservation)
 
 
-async def asked_of(server: RunningStub, folder: Path, cap_usd: float, later: float = 0.0) -> ReplayResult:
+async def asked_of(
+    server: RunningStubServer, folder: Path, cap_usd: float, later: float = 0.0
+) -> ReplayResult:
     teacher = teacher_at(server.url)
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run("run", usd_up(cap_usd))

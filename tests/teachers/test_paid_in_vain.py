@@ -14,7 +14,7 @@ from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterTea
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
 from tracemill.teachers.pricing.model_info import read_model_info
 from tracemill.teachers.replay.replay_run import ReplayRequest, ReplayResult, replay
@@ -28,7 +28,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def asked_of(server: RunningStub, folder: Path, run_id: str, **more: object) -> ReplayResult:
+async def asked_of(server: RunningStubServer, folder: Path, run_id: str, **more: object) -> ReplayResult:
     questions, teacher = chain(STEPS)[:STEPS], teacher_at(server.url)
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run(run_id, 10**9)

@@ -19,7 +19,7 @@ from tracemill.teachers.core.token_chain import ChainMemory
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.offline.sim_policy import estimate_tokens
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.pricing.price_book import PriceBook
 from tracemill.teachers.replay.replay_run import ReplayRequest, replay
@@ -72,7 +72,7 @@ def priced(prompt: float) -> StubSettings:
     return StubSettings(models={MODEL: prices(prompt, 0.84, cache_read_usd=0.01)})
 
 
-def tell(told: list[tuple[str, int]], server: RunningStub, line: str) -> None:
+def tell(told: list[tuple[str, int]], server: RunningStubServer, line: str) -> None:
     told.append((line, server.stats()["received"]))
 
 

@@ -12,7 +12,7 @@ from tracemill.teachers.core.teacher_settings import GateSettings, ReplaySetting
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import Intent, Reservation, RunSpending
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
 from tracemill.teachers.replay.replay_run import ReplayRequest, ReplayResult, replay
 
@@ -27,7 +27,7 @@ def anyio_backend() -> str:
 
 
 async def asked_of(
-    server: RunningStub, folder: Path, cap_nanousd: int = CAP, closed: str = "", **more: object
+    server: RunningStubServer, folder: Path, cap_nanousd: int = CAP, closed: str = "", **more: object
 ) -> tuple[ReplayResult, RunSpending]:
     """What comes of asking at a ledger that lies in the folder, and that is used again the next time."""
     questions, teacher = chain(STEPS)[:STEPS], teacher_at(server.url)

@@ -11,7 +11,7 @@ from tracemill.teachers.core.teacher_settings import GateSettings, ReplaySetting
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import RunSpending
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.pricing.price_book import PriceBook
 from tracemill.teachers.replay.replay_run import ReplayRequest, ReplayResult, replay
@@ -36,7 +36,7 @@ def wire(**more: object) -> StubSettings:
 
 
 async def asked_of(
-    server: RunningStub,
+    server: RunningStubServer,
     folder: Path,
     cap_nanousd: int,
     questions: list[Question] = MANY,
