@@ -17,7 +17,7 @@ from tracemill.flows.admission.text_search import fold_searched_text
 from tracemill.flows.admission.trace_filter import FORGOTTEN, FORGOTTEN_FILE
 from tracemill.flows.admission.trace_inventory import mask_home_folder
 from tracemill.privacy.core.placeholder_keys import workspace_key
-from tracemill.privacy.publish_gate.decoded_texts import StoredText, TextPlace, open_decoded_text
+from tracemill.privacy.publish_gate.decoded_texts import StoredText, TextLocation, open_decoded_text
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file, write_json
 from tracemill.records.storage.workspace import Workspace
@@ -81,7 +81,7 @@ class Forgotten:
         """Return whether a text of the list stands in this one, or in what its JSON decodes to."""
         return any(
             self._within(fold_searched_text(leaf.text))
-            for leaf in open_decoded_text(StoredText(text, "", TextPlace(""), None))
+            for leaf in open_decoded_text(StoredText(text, "", TextLocation(""), None))
         )
 
     def _within(self, text: str) -> bool:

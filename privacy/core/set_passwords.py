@@ -64,7 +64,7 @@ def is_set_password(value: str) -> bool:
 
 
 def is_bare_password(value: str, among_settings: bool = False) -> bool:
-    """Tell the same of a value without quotes that takes the rest of its line.
+    """Return whether an unquoted value that fills the rest of its line looks like a password.
 
     In source code such a value is an expression.
     """

@@ -18,7 +18,7 @@ _REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});"
 Trail = tuple[Any, str | int] | None
 
 
-class TextPlace(NamedTuple):
+class TextLocation(NamedTuple):
     """The place of a text; `row` counts from 0, as `datasets` does, `line` from 1."""
 
     file: str
@@ -34,7 +34,7 @@ class StoredText(NamedTuple):
 
     text: str
     name: str
-    place: TextPlace
+    place: TextLocation
     trail: Trail
 
 
@@ -57,7 +57,7 @@ def decoded_text_column(trail: Trail) -> str:
 
 
 def list_decoded_texts(
-    value: Any, place: TextPlace, name: str = "", trail: Trail = None
+    value: Any, place: TextLocation, name: str = "", trail: Trail = None
 ) -> Iterator[StoredText]:
     """Yield every string of a decoded value, keys too, each with its name and trail."""
     if isinstance(value, str):

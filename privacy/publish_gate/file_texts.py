@@ -11,7 +11,7 @@ from typing import IO, Any
 from tracemill.privacy.core.secret_names import is_secret_name
 from tracemill.privacy.publish_gate.decoded_texts import (
     StoredText,
-    TextPlace,
+    TextLocation,
     Trail,
     list_decoded_texts,
     load_decoded_json,
@@ -80,7 +80,7 @@ def read_file_texts(path: Path, shown: str, skipped: SkippedFiles) -> Iterator[S
     """
     for document in read_documents(path, shown, skipped):
         if len(document.shown) >= _LEAST_NAME:
-            yield StoredText(document.shown, "", TextPlace(document.shown), _NAME)
+            yield StoredText(document.shown, "", TextLocation(document.shown), _NAME)
         yield from _of_document(document, skipped)
 
 
@@ -115,10 +115,10 @@ def _of_parquet(handle: IO[bytes], shown: str) -> Iterator[StoredText]:
     import pyarrow.parquet as pq
 
     row, file = 0, pq.ParquetFile(handle)
-    yield from list_decoded_texts(_described(file.schema_arrow), TextPlace(shown), "", (None, "(schema)"))
+    yield from list_decoded_texts(_described(file.schema_arrow), TextLocation(shown), "", (None, "(schema)"))
     for batch in file.iter_batches(batch_size=_BATCH):
         for value in batch.to_pylist():
-            yield from list_decoded_texts(value, TextPlace(shown, row=row))
+            yield from list_decoded_texts(value, TextLocation(shown, row=row))
             row += 1
 
 
@@ -145,7 +145,7 @@ def _of_sqlite(made: Document, skipped: SkippedFiles) -> Iterator[StoredText]:
         base.text_factory = lambda data: data.decode("utf-8", "replace")
         query = "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
         for table, made_by in sorted(base.execute(query).fetchall()):
-            yield from list_decoded_texts(made_by, TextPlace(made.shown), "", (None, "(schema)"))
+            yield from list_decoded_texts(made_by, TextLocation(made.shown), "", (None, "(schema)"))
             quoted = table.replace('"', '""')
             rows = base.execute(f'SELECT * FROM "{quoted}"')
             names = [column[0] for column in rows.description]
@@ -153,7 +153,7 @@ def _of_sqlite(made: Document, skipped: SkippedFiles) -> Iterator[StoredText]:
                 value = dict(zip(names, (_plain(cell) for cell in row), strict=True))
                 if any(isinstance(cell, bytes) for cell in value.values()):
                     skipped.cannot("binary values of SQLite", made.shown)
-                yield from list_decoded_texts(value, TextPlace(made.shown, row=number), "", (None, table))
+                yield from list_decoded_texts(value, TextLocation(made.shown, row=number), "", (None, table))
 
 
 def _base(made: Document) -> sqlite3.Connection:
@@ -186,14 +186,14 @@ def _of_json(made: Document) -> Iterator[StoredText]:
     if not lines and load_decoded_json(first) is None and size <= _WHOLE:
         text = handle.read().decode("utf-8", "replace")
         value = load_decoded_json(text)
-        yield from _of_text(made) if value is None else _of_value(text, value, TextPlace(made.shown))
+        yield from _of_text(made) if value is None else _of_value(text, value, TextLocation(made.shown))
         return
     for number, line in enumerate(handle, start=1):
         text = line.decode("utf-8", "replace").rstrip("\n")
-        yield from _of_value(text, load_decoded_json(text), TextPlace(made.shown, line=number))
+        yield from _of_value(text, load_decoded_json(text), TextLocation(made.shown, line=number))
 
 
-def _of_value(text: str, value: Any, place: TextPlace) -> Iterator[StoredText]:
+def _of_value(text: str, value: Any, place: TextLocation) -> Iterator[StoredText]:
     """Yield the texts of a JSON value.
 
     An object or an array stays whole, so that its names count.
@@ -232,7 +232,7 @@ def _of_page(made: Document) -> Iterator[StoredText]:
 
     markup = _EMBEDDED.sub(without_json, page)
     for line, text, value in embedded:
-        yield from _of_value(text, value, TextPlace(made.shown, line=line))
+        yield from _of_value(text, value, TextLocation(made.shown, line=line))
     yield from _pieces(io.BytesIO(resolve_references(markup).encode("utf-8", "replace")), made.shown)
 
 
@@ -247,7 +247,7 @@ def _of_markdown(made: Document) -> Iterator[StoredText]:
         private = is_secret_name(cell.heading) or is_personal_label(cell.heading)
         name = cell.heading if private else label
         yield StoredText(
-            cell.text, name, TextPlace(made.shown, line=cell.line), (None, cell.heading or "(cell)")
+            cell.text, name, TextLocation(made.shown, line=cell.line), (None, cell.heading or "(cell)")
         )
         before = cell
 
@@ -260,5 +260,5 @@ def _of_text(made: Document) -> Iterator[StoredText]:
 def _pieces(handle: IO[bytes], shown: str) -> Iterator[StoredText]:
     line = 1
     while lines := handle.readlines(_PIECE):
-        yield StoredText(b"".join(lines).decode("utf-8", "replace"), "", TextPlace(shown, line=line), None)
+        yield StoredText(b"".join(lines).decode("utf-8", "replace"), "", TextLocation(shown, line=line), None)
         line += len(lines)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span
-from tracemill.privacy.publish_gate.decoded_texts import DecodedText, TextPlace, Trail, decoded_text_column
+from tracemill.privacy.publish_gate.decoded_texts import DecodedText, TextLocation, Trail, decoded_text_column
 
 FINGERPRINT = re.compile(r"[0-9a-f]{12}")
 _BEFORE, _AFTER, _MARGIN = 32, 20, 200  # characters shown, and read around them so that no word is cut
@@ -73,7 +73,7 @@ class FoundValue(NamedTuple):
     """A finding with its value: never shown or stored, only turned into a `Finding`."""
 
     leaf: DecodedText
-    place: TextPlace
+    place: TextLocation
     span: Span
     value: str
     opinions: tuple[str, ...]

@@ -12,14 +12,14 @@ from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.personal.known_identity import KnownValues
 from tracemill.privacy.publish_gate.decoded_texts import (
     DecodedText,
-    TextPlace,
+    TextLocation,
     decoded_text_column,
     open_decoded_text,
 )
 from tracemill.privacy.publish_gate.documents import SkippedFiles
 from tracemill.privacy.publish_gate.file_texts import read_file_texts
 from tracemill.privacy.redaction.detectors import Detectors
-from tracemill.privacy.redaction.redact_text import LeafRedactor
+from tracemill.privacy.redaction.redact_text import ScopedTextRedactor
 
 _STARS = "********"
 _AROUND = 40  # characters shown on either side of what changes in a line
@@ -77,7 +77,7 @@ def _changes(
     found = FileChanges(shown)
     stored = list(read_file_texts(path, shown, skipped))
     detectors, _ = Detectors(known).with_names_of(list(dict.fromkeys(text.text for text in stored)), ())
-    rules = LeafRedactor(detectors, key, os.fspath(path), thorough=True)
+    rules = ScopedTextRedactor(detectors, key, os.fspath(path), thorough=True)
     seen: set[tuple[str, str]] = set()
     for text in stored:
         for leaf in open_decoded_text(text):
@@ -90,8 +90,8 @@ def _changes(
 def _add_leaf(
     found: FileChanges,
     leaf: DecodedText,
-    place: TextPlace,
-    rules: LeafRedactor,
+    place: TextLocation,
+    rules: ScopedTextRedactor,
     seen: set[tuple[str, str]],
     values: bool,
 ) -> None:
@@ -143,7 +143,7 @@ def _shared(one: str, other: str) -> int:
     return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _where(place: TextPlace, column: str, line: int) -> str:
+def _where(place: TextLocation, column: str, line: int) -> str:
     parts = [f"row {place.row}"] if place.row is not None else []
     if place.line is not None:
         parts.append(f"line {place.line if column else place.line + line}")

@@ -19,7 +19,12 @@ from tracemill.privacy.core.secret_names import is_secret_name, secret_name_kind
 from tracemill.privacy.core.user_lists import UserList
 from tracemill.privacy.personal.known_identity import KnownValues
 from tracemill.privacy.publish_gate.clean_texts import CleanTexts
-from tracemill.privacy.publish_gate.decoded_texts import DecodedText, StoredText, TextPlace, open_decoded_text
+from tracemill.privacy.publish_gate.decoded_texts import (
+    DecodedText,
+    StoredText,
+    TextLocation,
+    open_decoded_text,
+)
 from tracemill.privacy.publish_gate.documents import SkippedFiles
 from tracemill.privacy.publish_gate.file_texts import read_file_texts, walk_text_files
 from tracemill.privacy.publish_gate.findings import Finding, FoundValue, finding_value_spans, is_same
@@ -90,7 +95,7 @@ class _Marked:
     """A text with findings, and its place."""
 
     leaf: DecodedText
-    place: TextPlace
+    place: TextLocation
     hits: list[_Hit]
     raws: list[bytes]
     """Digests of the stored strings that hold it."""

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from tracemill.privacy.publish_gate.decoded_texts import DecodedText, TextPlace, Trail
+from tracemill.privacy.publish_gate.decoded_texts import DecodedText, TextLocation, Trail
 from tracemill.privacy.publish_gate.kingfisher import KingfisherMatch
 
 _FILE_BYTES = 16_000_000
@@ -15,7 +15,7 @@ class WrittenText(NamedTuple):
     """A text as it was written; `raw` is the digest of the stored string it came from."""
 
     leaf: DecodedText
-    place: TextPlace
+    place: TextLocation
     raw: bytes
 
 
@@ -26,7 +26,7 @@ class _Entry(NamedTuple):
     name: str
     trail: Trail
     opened: bool
-    place: TextPlace
+    place: TextLocation
     raw: bytes
 
 
@@ -42,7 +42,7 @@ class WrittenTexts:
         self.texts = 0
         """How many texts were added."""
 
-    def add(self, leaf: DecodedText, place: TextPlace, raw: bytes) -> None:
+    def add(self, leaf: DecodedText, place: TextLocation, raw: bytes) -> None:
         """Append one text."""
         if self._handle is None or self._at >= _FILE_BYTES:
             self._next_file()

@@ -56,7 +56,7 @@ class Finder(Protocol):
 
 
 @dataclass(slots=True)
-class LeafRedactor:
+class ScopedTextRedactor:
     """A redactor of the texts of one scope (a trace): same key, same detectors, same placeholders.
 
     `needs` holds the known needs of some texts. `thorough` runs every detector on every text, which gives the
@@ -254,7 +254,7 @@ def resolve_redacted_spans(text: str, spans: list[Span]) -> list[Span]:
     return [span for span, _ in joined]
 
 
-def redact_arguments(redactor: LeafRedactor, arguments: str) -> str:
+def redact_arguments(redactor: ScopedTextRedactor, arguments: str) -> str:
     """Redact the arguments of a tool call: string by string where they are JSON, else as text."""
     needs = redactor.needs_of(arguments)
     if not needs.bits:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 from tracemill.privacy.core.placeholder_keys import placeholder_as_identifier
-from tracemill.privacy.redaction.redact_text import LeafRedactor, redact_arguments
+from tracemill.privacy.redaction.redact_text import ScopedTextRedactor, redact_arguments
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, Step, Trace
 
@@ -34,7 +34,10 @@ class TraceParts:
     """
 
     def __init__(
-        self, leaf: LeafRedactor, ids: LeafRedactor | None = None, only: Collection[Message] | None = None
+        self,
+        leaf: ScopedTextRedactor,
+        ids: ScopedTextRedactor | None = None,
+        only: Collection[Message] | None = None,
     ) -> None:
         self._leaf, self._ids, self._only = leaf, ids, only
         self._messages: dict[Message, Message] = {}
@@ -150,7 +153,7 @@ class TraceParts:
         return redact_id(self._ids, identity)
 
 
-def redact_id(ids: LeafRedactor, identity: str) -> str:
+def redact_id(ids: ScopedTextRedactor, identity: str) -> str:
     """Return a redacted id in characters that file names and ids allow."""
     new = identity if _MADE_ID.fullmatch(identity) else ids.redact(identity)
     return identity if new == identity else placeholder_as_identifier(new, ids.digits(identity), 128)

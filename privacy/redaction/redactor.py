@@ -22,7 +22,7 @@ from tracemill.privacy.personal.known_identity import KnownValues, known_identit
 from tracemill.privacy.personal.projects import find_trace_projects
 from tracemill.privacy.redaction.detectors import Detectors
 from tracemill.privacy.redaction.known_secrets import trace_texts
-from tracemill.privacy.redaction.redact_text import NO_SECRETS, LeafRedactor
+from tracemill.privacy.redaction.redact_text import NO_SECRETS, ScopedTextRedactor
 from tracemill.privacy.redaction.redact_trace import TraceParts, redact_id, strings_beside_messages
 from tracemill.privacy.redaction.secret_file_calls import take_secret_files
 from tracemill.privacy.redaction.secret_outputs import take_secret_outputs
@@ -148,7 +148,7 @@ class Redactor:
         needs = self._detectors.needs(text)
         if not needs.bits:
             return text, Counter()
-        leaf = LeafRedactor(self._detectors, self._key, scope, {text: needs})
+        leaf = ScopedTextRedactor(self._detectors, self._key, scope, {text: needs})
         return leaf.redact(text), leaf.findings
 
     def redact_message(self, message: Message, scope: str = "") -> tuple[Message, Counter[str]]:
@@ -157,8 +157,8 @@ class Redactor:
         A secret found in one part of the message is redacted in all parts. The same object is returned where
         nothing was found.
         """
-        leaf = LeafRedactor(self._detectors, self._key, scope)
-        ids = LeafRedactor(self._detectors, self._key, "")
+        leaf = ScopedTextRedactor(self._detectors, self._key, scope)
+        ids = ScopedTextRedactor(self._detectors, self._key, "")
         redacted = TraceParts(leaf, ids).message(message)
         echo = _Echo.of(leaf, self._detectors, list(redacted.texts()))
         found = leaf.findings + ids.findings
@@ -196,19 +196,19 @@ class Redactor:
         return echo.message(message) if echo else message
 
     def _echo_of(self, values: Mapping[str, str], scope: str, texts: list[str]) -> "_Echo | None":
-        taken = LeafRedactor(self._detectors, self._key, scope, taken=dict(values))
+        taken = ScopedTextRedactor(self._detectors, self._key, scope, taken=dict(values))
         return _Echo.of(taken, self._detectors, texts)
 
-    def _redact(self, trace: Trace) -> "tuple[Trace, Counter[str], LeafRedactor, _Echo | None]":
+    def _redact(self, trace: Trace) -> "tuple[Trace, Counter[str], ScopedTextRedactor, _Echo | None]":
         """Redact in two passes: by the rules, then by the secrets that the rules found."""
         places = [t for t in (trace.origin, trace.project) if t] + [
             step.cwd for context in trace.contexts for step in context.steps if step.cwd
         ]
         texts = list(dict.fromkeys(trace_texts(trace)))
         detectors, needs = self._detectors.with_names_of(texts, set(places))
-        ids = LeafRedactor(detectors, self._key, "")
+        ids = ScopedTextRedactor(detectors, self._key, "")
         trace_id = redact_id(ids, trace.trace_id)
-        leaf = LeafRedactor(detectors, self._key, trace_id, needs)
+        leaf = ScopedTextRedactor(detectors, self._key, trace_id, needs)
         shown = take_secret_outputs(take_secret_files(trace, leaf), leaf)
         redacted = dataclasses.replace(trace, **TraceParts(leaf, ids).trace(shown))
         if trace.redaction is not None:
@@ -218,7 +218,7 @@ class Redactor:
             redacted = echo.trace(redacted)
             self._found |= echo.values.kinds
         found = leaf.findings + ids.findings + (echo.leaf.findings if echo else Counter())
-        places_leaf = LeafRedactor(detectors, self._key, trace_id)
+        places_leaf = ScopedTextRedactor(detectors, self._key, trace_id)
 
         def show(text: str) -> str:
             return places_leaf.redact(echo.leaf.redact(text) if echo else text)
@@ -234,10 +234,10 @@ class _Echo(NamedTuple):
     """A redactor of secrets and persons found in one place, wherever else they occur."""
 
     values: TakenValues
-    leaf: LeafRedactor
+    leaf: ScopedTextRedactor
 
     @classmethod
-    def of(cls, leaf: LeafRedactor, base: Detectors, texts: list[str]) -> "_Echo | None":
+    def of(cls, leaf: ScopedTextRedactor, base: Detectors, texts: list[str]) -> "_Echo | None":
         """Build the second pass for what another redactor found in these texts.
 
         Returns None where all of it is ordinary text.
@@ -248,7 +248,7 @@ class _Echo(NamedTuple):
         values = TakenValues(sought, base, texts) if sought else None
         if not values:
             return None
-        again = LeafRedactor(values, leaf.key, leaf.scope, taken=leaf.taken, same=values.same)
+        again = ScopedTextRedactor(values, leaf.key, leaf.scope, taken=leaf.taken, same=values.same)
         return cls(values, again)
 
     def trace(self, trace: Trace) -> Trace:
@@ -273,7 +273,7 @@ class RedactedAgain:
 
     trace: Trace
     found: Counter[str]
-    _leaf: LeafRedactor = dataclasses.field(repr=False)
+    _leaf: ScopedTextRedactor = dataclasses.field(repr=False)
     _echo: _Echo | None = dataclasses.field(default=None, repr=False)
 
     def message(self, message: Message) -> Message:
@@ -291,12 +291,12 @@ class RedactedAgain:
         )
         if self._echo:
             redacted = self._echo.message(redacted)
-        ids = LeafRedactor(self._leaf.detectors, self._leaf.key, "")
-        leaf = LeafRedactor(self._leaf.detectors, self._leaf.key, self._leaf.scope)
+        ids = ScopedTextRedactor(self._leaf.detectors, self._leaf.key, "")
+        leaf = ScopedTextRedactor(self._leaf.detectors, self._leaf.key, self._leaf.scope)
         return TraceParts(leaf, ids).message(redacted)
 
 
-def _without(text: str, by: LeafRedactor) -> str:
+def _without(text: str, by: ScopedTextRedactor) -> str:
     """Replace in a text the values that `by` has redacted, plain and as JSON strings spell them."""
     for value in sorted(by.taken, key=len, reverse=True):
         if len(value) >= MIN_SECRET and (value in text or json.dumps(value)[1:-1] in text):

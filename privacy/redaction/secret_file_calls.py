@@ -8,7 +8,7 @@ from tracemill.harnesses.agents.registry import rule_of
 from tracemill.harnesses.operations import action_command_line
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.redaction.redact_json import is_json, redact_json
-from tracemill.privacy.redaction.redact_text import LeafRedactor, resolve_redacted_spans
+from tracemill.privacy.redaction.redact_text import ScopedTextRedactor, resolve_redacted_spans
 from tracemill.privacy.secrets.secret_file_texts import find_file_secrets, named_secret_file
 from tracemill.privacy.secrets.secret_files import FileKind
 from tracemill.records.message import Message, ToolCall, read_arguments
@@ -25,7 +25,7 @@ _PLACE = re.compile(r"(?i)(?:^|_)(?:path|file|filename|command|pattern|cwd|descr
 _Made = dict[tuple[int, FileKind | None], Message]
 
 
-def take_secret_files(trace: Trace, leaf: LeafRedactor) -> Trace:
+def take_secret_files(trace: Trace, leaf: ScopedTextRedactor) -> Trace:
     """Replace the values of secret files in calls and results; same trace where there are none."""
     made: _Made = {}
     contexts = tuple(_context(context, trace.harness, leaf, made) for context in trace.contexts)
@@ -34,7 +34,7 @@ def take_secret_files(trace: Trace, leaf: LeafRedactor) -> Trace:
     return replace(trace, contexts=contexts)
 
 
-def _context(context: Context, harness: str, leaf: LeafRedactor, made: _Made) -> Context:
+def _context(context: Context, harness: str, leaf: ScopedTextRedactor, made: _Made) -> Context:
     waiting: dict[str, FileKind] = {}
     messages: list[Message] = []
     for message in context.messages:
@@ -79,7 +79,7 @@ def _judge(call: ToolCall, harness: str) -> tuple[FileKind, bool] | None:
 
 
 def _with_calls(
-    message: Message, judged: dict[str, tuple[FileKind, bool] | None], leaf: LeafRedactor
+    message: Message, judged: dict[str, tuple[FileKind, bool] | None], leaf: ScopedTextRedactor
 ) -> Message:
     calls = tuple(
         replace(call, arguments=_written(call.arguments, each[0], leaf))
@@ -90,14 +90,14 @@ def _with_calls(
     return message if calls == message.tool_calls else replace(message, tool_calls=calls)
 
 
-def _written(arguments: str, kind: FileKind, leaf: LeafRedactor) -> str:
+def _written(arguments: str, kind: FileKind, leaf: ScopedTextRedactor) -> str:
     return redact_json(
         arguments,
         lambda value, name: value if not name or _PLACE.search(name) else _redacted(value, kind, leaf),
     )
 
 
-def _redacted(text: str, kind: FileKind, leaf: LeafRedactor) -> str:
+def _redacted(text: str, kind: FileKind, leaf: ScopedTextRedactor) -> str:
     """Return the text without the values of the file."""
     if len(text) < 4 or is_json(text):
         return text

@@ -29,7 +29,7 @@ from tracemill.privacy.personal.author_formats import find_author_forms, find_au
 from tracemill.privacy.redaction.detectors import EVERYTHING
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe
 from tracemill.privacy.redaction.redact_json import is_json, redact_json
-from tracemill.privacy.redaction.redact_text import LeafRedactor
+from tracemill.privacy.redaction.redact_text import ScopedTextRedactor
 from tracemill.privacy.secrets.environments import (
     find_settings,
     is_everybodys_variable,
@@ -110,7 +110,7 @@ def _trigger() -> Prefilter:
     return Prefilter([Probe(TRIGGER, 1), Probe(AUTHORS, 1)], kept_as="outputs")
 
 
-def take_secret_outputs(trace: Trace, leaf: LeafRedactor) -> Trace:
+def take_secret_outputs(trace: Trace, leaf: ScopedTextRedactor) -> Trace:
     """Replace secrets in the results of calls that print them; same trace where there are none."""
     outputs = _Outputs(trace.harness, leaf)
     contexts = tuple(map(outputs.context, trace.contexts))
@@ -133,7 +133,7 @@ class _Judged(NamedTuple):
 class _Outputs:
     """A redactor of the contexts of one trace; a shared message is redacted once."""
 
-    def __init__(self, harness: str, leaf: LeafRedactor) -> None:
+    def __init__(self, harness: str, leaf: ScopedTextRedactor) -> None:
         self._harness, self._leaf = harness, leaf
         self._written = harness_for(harness)
         self._made: dict[tuple[int, str], Message] = {}
@@ -221,7 +221,7 @@ def _is_triggered(text: str) -> bool:
 class _Result:
     """The result of one call; words of its command line `line` are no secrets."""
 
-    def __init__(self, leaf: LeafRedactor, printed: PrintedOutput, line: str) -> None:
+    def __init__(self, leaf: ScopedTextRedactor, printed: PrintedOutput, line: str) -> None:
         self._leaf, self._printed, self._line = leaf, printed, line
         self._named = False
 

@@ -147,7 +147,7 @@ _NO_COLUMN = frozenset(
 
 
 def find_inserted(view: TextView) -> Iterator[Span]:
-    """Find values of an SQL statement in columns with a secret's or person's name.
+    """Find values of an SQL statement in columns whose name denotes a secret or a person.
 
     The columns stand in the statement itself, or in the statement that creates the table.
     """

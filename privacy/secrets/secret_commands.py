@@ -619,7 +619,7 @@ def _is_named_after(word: str, argv: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def names_secret(argv: tuple[str, ...]) -> bool:
-    """Tell whether a command reads what it names, and names a secret: `variable get DEPLOY_PASSWORD`."""
+    """Return whether a command prints a setting whose name is a secret's: `variable get DEPLOY_PASSWORD`."""
     if not _HELP.isdisjoint(argv) or _selects_other(argv):
         return False
     operands = [word for word in argv[1:] if word[:1] != "-"]

@@ -7,7 +7,7 @@ import pytest
 
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.redaction.detectors import Detectors
-from tracemill.privacy.redaction.redact_text import LeafRedactor
+from tracemill.privacy.redaction.redact_text import ScopedTextRedactor
 from tracemill.privacy.redaction.redactor import Redactor
 
 TOKEN = "".join(random.Random(7).choices(string.ascii_letters + string.digits, k=40))
@@ -106,5 +106,5 @@ def test_every_text_gives_the_same_with_and_without_its_probes() -> None:
     rng = random.Random(3)
     texts += ["".join(rng.choices(texts, k=3)) for _ in range(300)]
     for text in texts:
-        fast, slow = (LeafRedactor(DETECTORS, b"k", "t", thorough=way) for way in (False, True))
+        fast, slow = (ScopedTextRedactor(DETECTORS, b"k", "t", thorough=way) for way in (False, True))
         assert (fast.redact(text), fast.findings) == (slow.redact(text), slow.findings)

@@ -15,7 +15,7 @@ from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe
 from tracemill.privacy.redaction.redact_json import unescape_json_for_redaction
-from tracemill.privacy.redaction.redact_text import LeafRedactor, redact_arguments
+from tracemill.privacy.redaction.redact_text import ScopedTextRedactor, redact_arguments
 from tracemill.privacy.secrets.assignments import find_assignment_starts
 
 DETECTORS = Detectors(
@@ -61,8 +61,8 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-def _leaf(thorough: bool) -> LeafRedactor:
-    return LeafRedactor(DETECTORS, b"k", "t", thorough=thorough)
+def _leaf(thorough: bool) -> ScopedTextRedactor:
+    return ScopedTextRedactor(DETECTORS, b"k", "t", thorough=thorough)
 
 
 @given(TEXTS)
