@@ -1,6 +1,6 @@
 """Redaction of whole sessions measured: outputs of commands, values said again, prefixed lines, classes.
 
-    python benchmarks/privacy/sessions.py [--list first|second|third] [--seed N] [--missed]
+    python benchmarks/privacy/sessions.py [--list first|second|third|fourth] [--seed N] [--missed]
 
 Prints a table in Markdown: how many values were planted, how many of them no piece survives, and the 95 %
 interval of that share. With `--missed`, up to 40 that survived are shown as redaction left them.
@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import corpus
 import session_kinds
+import session_kinds_fourth
 import session_kinds_second
 import session_kinds_third
 from judging import changes, found
@@ -30,7 +31,12 @@ from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Context, Step, Trace
 from tracemill.records.wilson_interval import wilson_interval
 
-LISTS = {"first": session_kinds, "second": session_kinds_second, "third": session_kinds_third}
+LISTS = {
+    "first": session_kinds,
+    "second": session_kinds_second,
+    "third": session_kinds_third,
+    "fourth": session_kinds_fourth,
+}
 """The lists of commands and values."""
 EXAMPLES = 40
 """Missed values that are shown."""
