@@ -7,6 +7,7 @@ Windows, of mail, of payments and of models run in a day. None of them stands in
 
 _JWT = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ[{w140}.{w43}]"
 _LINES = "{b64}\n{b64}\n{b64}\n{b64}\n{b64}\n{b38}=="
+_OPENSSH = "OPENSSH PRIVATE KEY"
 
 
 def _pem(what: str) -> str:
@@ -366,7 +367,9 @@ KEYS = (
     ("pwgen -s 20 3 -1", "[{a20}]\n[{a20}]\n[{a20}]"),
     (
         "sudo cat /etc/ssh/ssh_host_ed25519_key",
-        "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n[{b70}\n{b70}\n{b70}]==\n-----END OPENSSH PRIVATE KEY-----",
+        f"-----BEGIN {_OPENSSH}-----\n"
+        + "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n[{b70}\n{b70}\n{b70}]==\n-----END OPENSSH "
+        + "PRIVATE KEY-----",
     ),
     (
         "step crypto jwk create pub.json priv.json --no-password --insecure && jq . priv.json",
