@@ -7,11 +7,10 @@ Windows, of mail, of payments and of models run in a day. None of them stands in
 
 _JWT = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJ[{w140}.{w43}]"
 _LINES = "{b64}\n{b64}\n{b64}\n{b64}\n{b64}\n{b38}=="
-_OPENSSH = "OPENSSH PRIVATE KEY"
 
 
-def _pem(what: str) -> str:
-    return f"-----BEGIN {what}-----\n[{_LINES}]\n-----END {what}-----"
+def _pem(what: str, lines: str = f"[{_LINES}]") -> str:
+    return f"-----BEGIN {what}-----\n{lines}\n-----END {what}-----"
 
 
 PLAIN_VALUES = (
@@ -367,9 +366,10 @@ KEYS = (
     ("pwgen -s 20 3 -1", "[{a20}]\n[{a20}]\n[{a20}]"),
     (
         "sudo cat /etc/ssh/ssh_host_ed25519_key",
-        f"-----BEGIN {_OPENSSH}-----\n"
-        + "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n[{b70}\n{b70}\n{b70}]==\n-----END OPENSSH "
-        + "PRIVATE KEY-----",
+        _pem(
+            "OPENSSH PRIVATE KEY",
+            "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n[{b70}\n{b70}\n{b70}]==",
+        ),
     ),
     (
         "step crypto jwk create pub.json priv.json --no-password --insecure && jq . priv.json",
