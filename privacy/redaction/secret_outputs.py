@@ -42,7 +42,7 @@ from tracemill.privacy.secrets.printed_secrets import (
     find_secrets_of_code,
     find_secrets_of_file,
 )
-from tracemill.privacy.secrets.secret_commands import TRIGGER, is_name_of_secret
+from tracemill.privacy.secrets.secret_commands import TRIGGER, is_name_of_secret, split_camel_case
 from tracemill.records.message import Message, ToolCall, read_arguments
 from tracemill.records.trace import Context, Trace
 
@@ -86,7 +86,6 @@ _PAIR = re.compile(
 """A name and its value on one line, as stores and `reg query` print them."""
 _ALONE = re.compile(r"(?:\d{1,6}\) )?(?P<q>\"?)(?P<v>[^\s\"=]+=?=?)(?P=q)")
 """A name or a value that is a line of its own."""
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TEXT_OF_SECRET = re.compile(r"(?i)secret(?:string|binary)?|plaintext|password|passphrase")
 _SHORT_LABEL = re.compile(
     r"(?i)(?:user(?:_?name)?|login|protocol|host|path|url|name|email|server|port|database|type|id"
@@ -285,7 +284,7 @@ class _Result:
 
     def _is_named(self, name: str, value: str) -> bool:
         """Tell whether a value under a name is a secret by its name."""
-        name = _CAMEL.sub("_", re.split(r"[/.:]", name)[-1])
+        name = split_camel_case(re.split(r"[/.:]", name)[-1])
         if not is_name_of_secret(name):
             return False
         shaped = is_secret_variable(name, value) and (is_password(value) or is_random(value))

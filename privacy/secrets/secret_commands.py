@@ -652,12 +652,17 @@ def find_selected_fields(expression: str) -> list[str]:
     return fields
 
 
+def split_camel_case(name: str) -> str:
+    """Return a name with `_` before each capital that follows a small letter or a digit."""
+    return _CAMEL.sub("_", name)
+
+
 @lru_cache(maxsize=1024)
 def _is_secret_field(name: str) -> bool:
     """Tell whether the name of a field ends in a word for a secret, whatever its case."""
     if _CLOUD_KEY.search(name) or name == "secret_id":
         return True
-    name = _CAMEL.sub("_", name.replace("-", "_"))
+    name = split_camel_case(name.replace("-", "_"))
     return bool(_SECRET_FIELD.search(name)) and is_name_of_secret(name)
 
 
