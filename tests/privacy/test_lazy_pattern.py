@@ -13,7 +13,7 @@ from tracemill.privacy.redaction import redactor
 def test_every_pattern_of_the_rules_compiles() -> None:
     assert redactor.Redactor
     assert strict_rules.__doc__
-    patterns = [each for each in gc.get_objects() if isinstance(each, LazyPattern)]
+    patterns = [each for each in gc.get_objects() if type(each) is LazyPattern]  # runs no code of theirs
     assert len(patterns) > 600
     assert all(each.compiled.pattern == each.pattern for each in patterns)
 
