@@ -92,7 +92,7 @@ demo: $(VENV)/.run-ready
 test: $(VENV)/.dev-ready
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal # tests wait for processes of theirs
 
 test-all: $(VENV)/.train-ready $(VENV)/trl-1.13/.ready
 	-@$(MAKE) --no-print-directory $(ADAPTERS) # else their tests say NOT RUN

@@ -17,6 +17,7 @@ def run(*more: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_every_arm_is_a_line_and_each_channel_has_a_loss_where_it_is_on() -> None:
     done = run("--steps", "3")
     assert done.returncode == 0, done.stderr[-2000:]

@@ -281,6 +281,7 @@ def test_a_message_that_pairs_share_is_stored_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_five_thousand_long_pairs_stay_under_three_megabytes(tmp_path: Path) -> None:
     path = released(tmp_path, long_pairs(5000))
     assert 1_500_000 < (path / REPORT_PAGE).stat().st_size < 3_000_000

@@ -123,6 +123,7 @@ print(json.dumps(found | {"judged": judged, "losses": losses}))
 """
 
 
+@pytest.mark.long
 def test_the_prm_trainer_of_trl_takes_its_config_unchanged(
     release: Release, tiny: Any, tmp_path: Path
 ) -> None:

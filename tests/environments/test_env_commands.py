@@ -34,6 +34,7 @@ def test_tasks_that_were_made_hold(made: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("harness", ["claude_code", pytest.param("openhands", marks=pytest.mark.long)])
+@pytest.mark.long
 def test_episodes_become_sessions_that_teachers_answer_to(made: Path, harness: str) -> None:
     out = f"sessions-{harness}"
     ran = env("env", "run", "tasks", "--policy", "oracle", "--harness", harness, "--out", out, cwd=made)

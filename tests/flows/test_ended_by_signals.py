@@ -173,7 +173,7 @@ def test_a_whole_run_ends_so_too(tracemill: Call, tmp_path: Path, prefect_server
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
 def test_the_server_of_a_run_outlives_a_signal_to_the_whole_process_group(
     tmp_path: Path, number: signal.Signals
 ) -> None:

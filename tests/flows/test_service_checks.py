@@ -322,6 +322,7 @@ with get_client(sync_client=True) as client:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_scheduler_and_a_worker_that_are_gone_are_seen(tmp_path: Path) -> None:
     home = tmp_path / "prefect"
     without = {"PREFECT_SERVER_SERVICES_SCHEDULER_ENABLED": "false"}

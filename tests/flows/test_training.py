@@ -297,6 +297,7 @@ def test_simulated_rows_are_not_trained_on_unasked(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, tmp_path: Path) -> None:
     """First with a window that no row fits: the release stays, and the training is made up for."""
     tiny = tiny_model(tmp_path / "tiny")

@@ -134,6 +134,7 @@ def exported(folder: Path) -> Iterator[dict[str, Any]]:
     return map(json.loads, (folder / "out" / "kept.jsonl").read_text(encoding="utf-8").splitlines())
 
 
+@pytest.mark.long
 def test_the_same_rows_stay_one_by_one(folder: Path) -> None:
     ours = json.loads((folder / "ours.json").read_text(encoding="utf-8"))
     assert [r["row"] for r in exported(folder)] == ours["kept"]

@@ -102,6 +102,7 @@ async def test_the_same_at_random_moments(kills: int, cap_nanousd: int, tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.long
 async def test_the_same_at_random_moments_on_postgresql(postgres: Server) -> None:
     await kill_often(postgres.new_database(), 10, 15, ROOMY_NANOUSD, 3)
 

@@ -332,5 +332,6 @@ def test_no_schedule_of_faults_passes_a_cap_or_loses_what_was_settled(part: int,
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_same_holds_on_postgresql(postgres: Server) -> None:
     check(postgres.new_database, 30)

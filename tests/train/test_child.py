@@ -111,7 +111,7 @@ def until_saved(asked: TrainingJob, step: int) -> None:
 @pytest.mark.parametrize(
     ("how", "method"),
     [
-        (signal.SIGKILL, "sft"),
+        pytest.param(signal.SIGKILL, "sft", marks=pytest.mark.long),
         (signal.SIGINT, "dpo"),
         pytest.param(signal.SIGKILL, "simpo", marks=pytest.mark.long),
         pytest.param(signal.SIGKILL, "kto", marks=pytest.mark.long),

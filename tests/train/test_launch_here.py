@@ -299,6 +299,7 @@ def test_the_command_line_submits_shows_and_cancels(console: Call, work: Path, t
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of libraries
+@pytest.mark.long
 def test_a_job_without_our_files_brings_its_checkpoint_by_the_hub(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,6 +87,7 @@ run_training(TrainingJob.model_validate_json(sys.argv[1]), lambda said: print(sa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["sft", *LONGER])
+@pytest.mark.long
 def test_a_training_that_was_killed_ends_with_the_same_bits(
     method: str, release: TrainingRelease, tiny: Path, tmp_path: Path
 ) -> None:
@@ -134,6 +135,7 @@ def test_two_processes_train_as_one_does(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_of_fsdp_have_the_gradient_of_one(tmp_path: Path) -> None:
     """Every weight is split among them; packed and padded rows."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-all")

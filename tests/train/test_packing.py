@@ -257,6 +257,7 @@ def logged(made: Any) -> list[dict[str, float]]:
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.long
 def test_a_training_has_trl_s_losses_and_figures(
     method: str, models: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ ALPHA, BETA = 0.1, 0.05
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_channel_has_a_loss_and_two_runs_print_the_same_bytes() -> None:
     runs = [subprocess.Popen([sys.executable, SCRIPT], stdout=subprocess.PIPE) for _ in range(2)]
     first, second = (run.communicate()[0] for run in runs)
