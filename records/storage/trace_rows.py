@@ -14,6 +14,7 @@ from tracemill.records.identity import canonical_json
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.project import Project
 from tracemill.records.storage.arrow_arrays import (
+    make_flag_array,
     make_list_array,
     make_number_array,
     make_string_array,
@@ -62,7 +63,7 @@ def _columns(kind: pa.StructType, values: Sequence[Any]) -> dict[str, pa.Array]:
         if pa.types.is_string(field.type):
             columns[field.name] = make_string_array(column)
         elif pa.types.is_boolean(field.type):
-            columns[field.name] = pa.array(column, field.type)
+            columns[field.name] = make_flag_array(column)
         elif not pa.types.is_nested(field.type):
             columns[field.name] = make_number_array(column, field.type)
     return columns

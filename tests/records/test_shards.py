@@ -1,6 +1,8 @@
 """Columns built buffer by buffer, and shards written portion by portion."""
 
 import json
+import subprocess
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.message import Message
 from tracemill.records.storage.arrow_arrays import (
+    make_flag_array,
     make_list_array,
     make_number_array,
     make_string_array,
@@ -46,6 +49,57 @@ def test_a_number_that_does_not_fit_is_none() -> None:
     ]
     assert make_number_array([2**31], pa.int32()).to_pylist() == [None]
     assert make_number_array([0.5, None, 3, 10**400], pa.float64()).to_pylist() == [0.5, None, 3.0, None]
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 65])
+def test_arrays_are_those_of_pyarrow(count: int) -> None:
+    numbers: list[int | None] = [None if n % 5 == 3 else n - 4 for n in range(count)]
+    for values in (numbers, [n or 0 for n in numbers], [None] * count):
+        texts = [None if n is None else f"tür {n}" * (n + 4) for n in values]
+        flags = [None if n is None else n > 0 for n in values]
+        floats = [None if n is None else n / 8 for n in values]
+        for kind in (pa.int32(), pa.int64(), pa.float64()):
+            assert make_number_array(values, kind).equals(pa.array(values, kind))
+        assert make_number_array(floats, pa.float64()).equals(pa.array(floats, pa.float64()))
+        assert make_flag_array(flags).equals(pa.array(flags, pa.bool_()))
+        assert make_string_array(texts).equals(pa.array(texts, pa.string()))
+        # Sizes of columns end shards: a buffer too many would end them elsewhere.
+        assert make_flag_array(flags).nbytes == pa.array(flags, pa.bool_()).nbytes
+        assert make_number_array(values, pa.int32()).nbytes == pa.array(values, pa.int32()).nbytes
+
+
+def test_a_flag_that_is_none_is_refused() -> None:
+    for wrong in ("yes", 1):
+        with pytest.raises(ValueError, match="bool"):
+            make_flag_array([True, wrong])  # type: ignore[list-item]
+    with pytest.raises(TypeError):
+        make_string_array(["a", 1])  # type: ignore[list-item]
+
+
+WRITE_TRACES = """
+import sys
+from pathlib import Path
+from tracemill.records.message import Message, ToolCall
+from tracemill.records.storage.trace_shards import trace_shards
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.trace import Context, Step, Trace, Usage
+
+said = (
+    Message("user", "hello"),
+    Message("assistant", "done", (ToolCall("1", "bash", "{}"),)),
+    Message("tool", "failed", tool_call_id="1", is_error=True),
+)
+steps = (Step(0, 1, usage=Usage(10, 5, None, 0)),)
+trace = Trace("t", "swe_gym", "d", "h", (Context(0, said, steps),), notes={"n": 1}, seen_tools=("bash",))
+with trace_shards(Workspace.open(Path(sys.argv[1])), "2026-11-21", 2e6) as shards:
+    shards.add(trace, 100)
+assert [shard.rows for shard in shards.written] == [1]
+assert "pandas" not in sys.modules, "pandas was imported"
+"""
+
+
+def test_traces_are_written_without_pandas(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", WRITE_TRACES, str(tmp_path / "w")], check=True)
 
 
 def test_lists_and_structs() -> None:
