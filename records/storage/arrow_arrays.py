@@ -7,6 +7,7 @@ Arrays are built without `pa.array` where values have the expected types: where 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from types import NoneType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,16 @@ from pyarrow.lib import StringBuilder
 _FLAGS = frozenset((bool, NoneType))
 _INTEGERS = frozenset((int, NoneType))
 _FLOATS = frozenset((int, float, NoneType))
+
+
+def make_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return an array of texts, flags or numbers.
+
+    Raises TypeError for a value that is no text and ValueError for one that is no flag.
+    """
+    if pa.types.is_string(kind):
+        return make_string_array(values)
+    return make_flag_array(values) if pa.types.is_boolean(kind) else make_number_array(values, kind)
 
 
 def make_string_array(values: Sequence[str | None]) -> pa.Array:

@@ -6,6 +6,7 @@ Arrow arrays are built flat and nested by offsets, which is several times faster
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +15,8 @@ from tracemill.records.identity import canonical_json
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.project import Project
 from tracemill.records.storage.arrow_arrays import (
-    make_flag_array,
+    make_array,
     make_list_array,
-    make_number_array,
     make_string_array,
 )
 from tracemill.records.storage.table_schemas import (
@@ -31,6 +31,7 @@ from tracemill.records.storage.table_schemas import (
 from tracemill.records.trace import Context, Fidelity, Step, Trace, Usage
 
 _USAGE = pa.struct([STEP.field(field.name) for field in fields(Usage)])
+_STEP_ITSELF = pa.struct([field for field in STEP if field.name not in _USAGE.names])
 
 
 def tools_to_json(tools: Sequence[ToolSpec]) -> str:
@@ -56,17 +57,11 @@ def message_from_row(row: dict[str, Any]) -> Message:
 
 
 def _columns(kind: pa.StructType, values: Sequence[Any]) -> dict[str, pa.Array]:
-    """Return an array for each text and number field of `kind`, from the attributes of the values."""
-    columns: dict[str, pa.Array] = {}
-    for field in kind:
-        column = [getattr(value, field.name, None) for value in values]
-        if pa.types.is_string(field.type):
-            columns[field.name] = make_string_array(column)
-        elif pa.types.is_boolean(field.type):
-            columns[field.name] = make_flag_array(column)
-        elif not pa.types.is_nested(field.type):
-            columns[field.name] = make_number_array(column, field.type)
-    return columns
+    """Return an array for each text, flag and number of `kind`, from the attributes of the values."""
+    plain = [field for field in kind if not pa.types.is_nested(field.type)]
+    read = attrgetter(*(field.name for field in plain))  # all at once: a call for each attribute is slower
+    columns = zip(*map(read, values), strict=True) if values else [()] * len(plain)
+    return {field.name: make_array(column, field.type) for field, column in zip(plain, columns, strict=True)}
 
 
 def _struct_array(kind: pa.StructType, columns: dict[str, pa.Array]) -> pa.StructArray:
@@ -96,7 +91,7 @@ def _context_array(contexts: Sequence[Context]) -> pa.StructArray:
         "completeness": make_string_array([c.fidelity.context for c in contexts]),
     }
     usage = _columns(_USAGE, [step.usage for step in steps])
-    step_array = _struct_array(STEP, _columns(STEP, steps) | usage)
+    step_array = _struct_array(STEP, _columns(_STEP_ITSELF, steps) | usage)
     nested = {
         "tools": make_string_array(_tools_of(contexts)),
         "messages": make_list_array((len(c.messages) for c in contexts), _message_array(messages)),
