@@ -82,6 +82,13 @@ class Span(NamedTuple):
     kind: str
 
 
+class ProbeEnd(NamedTuple):
+    """An end of a match of a located detector's probe, and the bits of the detectors that share the probe."""
+
+    end: int
+    bits: int
+
+
 class Detector(NamedTuple):
     """A function that finds spans, and its probes: one of them matches wherever it finds something.
 
@@ -183,11 +190,12 @@ class TextView:
     and of Base64 are an x; in `breaks` the ends of words are blanks.
     """
 
-    __slots__ = ("_ends", "_found", "_once", "_planes", "_windows", "raw", "text")
+    __slots__ = ("_ends", "_found", "_once", "_planes", "_whole", "_windows", "raw", "text")
 
-    def __init__(self, text: str, ends: Sequence[int] | None = None) -> None:
+    def __init__(self, text: str, ends: Sequence[ProbeEnd] | None = None) -> None:
         """Take the text, and as `ends` where all probes of located detectors ended."""
         self.text = text
+        self._whole = self
         self._ends = ends
         self._windows: list[tuple[int, int]] | None = None
         self.raw = encode_rule_text(text)
@@ -195,10 +203,24 @@ class TextView:
         self._found: dict[tuple[str, bytes], list[int]] = {}
         self._once: dict[object, Any] = {}
 
+    def of_detector(self, bit: int) -> "TextView":
+        """Return the view with the windows of one detector's probes; everything else is shared."""
+        if self._ends is None:
+            return self
+        view = TextView.__new__(TextView)
+        view.text, view.raw, view._whole = self.text, self.raw, self
+        view._planes, view._found, view._once = self._planes, self._found, self._once
+        view._ends = [each for each in self._ends if each.bits & bit]
+        view._windows = None
+        return view
+
     def once(self, find: Callable[["TextView"], T]) -> T:
-        """Return what a function finds in this text; several detectors share the result of one call."""
+        """Return what a function finds in this text; several detectors share the result of one call.
+
+        The function sees the windows of all detectors.
+        """
         if find not in self._once:
-            self._once[find] = find(self)
+            self._once[find] = find(self._whole)
         return self._once[find]
 
     def plane(self, name: str) -> bytes:
@@ -234,12 +256,16 @@ class TextView:
             return [(0, len(self.text))]
         if self._windows is None:
             self._windows = []
-            for end in sorted(self._ends):
+            for end in sorted(each.end for each in self._ends):
                 start = max(0, end - REACH)
                 if self._windows and start <= self._windows[-1][1]:
                     start = self._windows.pop()[0]
                 self._windows.append((start, end))
         return self._windows
+
+    def windows_of_all(self) -> list[tuple[int, int]]:
+        """Return the windows of the probes of all located detectors."""
+        return self._whole.windows()
 
     def regions(self) -> list[tuple[int, int]]:
         """Return the surroundings of the long runs, merged where they touch.

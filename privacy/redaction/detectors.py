@@ -12,6 +12,7 @@ from tracemill.privacy.core.line_prefixes import (
 )
 from tracemill.privacy.core.rule import (
     Detector,
+    ProbeEnd,
     Span,
     TextView,
     encode_rule_text,
@@ -119,7 +120,7 @@ class DetectorNeeds(NamedTuple):
     """
 
     bits: int
-    ends: Sequence[int] | None = None
+    ends: Sequence[ProbeEnd] | None = None
     read: PlainText | None = None
     plain: "Sequence[tuple[PlainText, DetectorNeeds]] | None" = None
     """The text without line prefixes, in each way that needs a detector; None where that is not known."""
@@ -179,7 +180,7 @@ class Detectors:
             self._chosen = base._chosen
             return
         self._own = [*_of_known(known), *more]
-        self._chosen: dict[int, Sequence[Detector]] = {}
+        self._chosen: dict[int, Sequence[tuple[Detector, int]]] = {}
         ranked = [(each.probes, 1 << _OWN + rank) for rank, each in enumerate(self._own)]
         self._always = sum(bit for probes, bit in ranked if not probes)
         mine = [Probe(probe, bit) for probes, bit in ranked for probe in probes]
@@ -195,7 +196,7 @@ class Detectors:
         read = _read(text)
         if read.text is not text:
             raw = encode_rule_text(read.text)
-        ends: list[int] = []
+        ends: list[ProbeEnd] = []
         bits = self._of_raw(raw, ends)
         plain = self._of_plain(read.text) if bits & _PREFIXED else ()
         bits &= _OF_TEXT if plain else _OF_TEXT & ~_PREFIXED
@@ -205,7 +206,7 @@ class Detectors:
         """Return what the text needs without the prefixes of its lines."""
         found: list[tuple[PlainText, DetectorNeeds]] = []
         for plain in plain_texts(text):
-            ends: list[int] = []
+            ends: list[ProbeEnd] = []
             bits = self._of_raw(encode_rule_text(plain.text), ends) & _OF_TEXT & ~_PREFIXED
             if bits:
                 found.append((plain, DetectorNeeds(bits, ends, plain)))
@@ -227,7 +228,7 @@ class Detectors:
                 break
         return bits
 
-    def _of_raw(self, raw: bytes, ends: list[int]) -> int:
+    def _of_raw(self, raw: bytes, ends: list[ProbeEnd]) -> int:
         bits = self._shared.bits(raw, ends) | self._always
         if self._mine:
             bits |= self._mine.bits(raw, ends)
@@ -293,11 +294,14 @@ class Detectors:
         found = [span for bit, each in _DECLARED if needs.bits & bit for span in each.find(view)]
         return {text[start:end]: kind for start, end, kind in self.without_allowed(text, found)}
 
-    def _active(self, bits: int) -> Sequence[Detector]:
+    def _active(self, bits: int) -> Sequence[tuple[Detector, int]]:
+        """Return the detectors of the bits, the surest first, each with its own bit."""
         wanted = bits >> _FIRST
         if wanted not in self._chosen:
             ranked = [*enumerate(self._own, len(_GENERAL)), *enumerate(_GENERAL)]
-            self._chosen[wanted] = tuple(each for rank, each in ranked if wanted >> rank & 1)
+            self._chosen[wanted] = tuple(
+                (each, 1 << _FIRST + rank) for rank, each in ranked if wanted >> rank & 1
+            )
         return self._chosen[wanted]
 
     def is_allowed(self, text: str) -> bool:
@@ -319,8 +323,8 @@ class Detectors:
             found += find_tokens(view, bits >> _SPECIAL)
             ids = [span for span in found if span.kind == "AWS_KEY_ID"]
             found += surroundings.find_aws_secrets(view, ids)
-        for each in self._active(bits):
-            found += each.find(view)
+        for each, bit in self._active(bits):
+            found += each.find(view.of_detector(bit) if each.located else view)
         if bits & _HOMES:
             found += known_identity.find_homes(view, self._names)
         if bits & _NAMES:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import hyperscan
 
+from tracemill.privacy.core.rule import ProbeEnd
 from tracemill.privacy.redaction.hyperscan_cache import compile_hyperscan_database, load_cached_hyperscan
 
 _FLAGS = hyperscan.HS_FLAG_PREFILTER | hyperscan.HS_FLAG_SINGLEMATCH
@@ -67,7 +68,7 @@ class Prefilter:
             return load_cached_hyperscan(self._kept_as, expressions, flags)
         return compile_hyperscan_database(expressions, flags)
 
-    def bits(self, raw: bytes, ends: list[int]) -> int:
+    def bits(self, raw: bytes, ends: list[ProbeEnd]) -> int:
         """Return the bits of every probe that matches somewhere in a text.
 
         `raw` is a text as `encode_rule_text` encodes it. Ends of matches of located probes are added to
@@ -85,7 +86,7 @@ class Prefilter:
             _, bits, located = self._probes[number]
             found |= bits
             if located:
-                ends.append(end)
+                ends.append(ProbeEnd(end, bits))
         met.clear()
         return found
 

@@ -122,7 +122,7 @@ def _meant(match: re.Match[str]) -> str:
 def find_wrapped(view: TextView) -> Iterator[Span]:
     """Find tokens that line ends or joined literals interrupt."""
     text, done = view.text, -1
-    for low, high in view.windows():
+    for low, high in view.windows_of_all():  # a token may be longer than the reach of a probe
         for match in _OPEN_END.finditer(text, low, min(len(text), high + _TAIL)):
             if match.start() < done or not _DRAWN.search(text, match.end(), match.end() + _NEXT_LINE):
                 continue

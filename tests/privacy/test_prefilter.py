@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tracemill.privacy.core.line_prefixes import PREFIX_PROBES
-from tracemill.privacy.core.rule import TextView
+from tracemill.privacy.core.rule import ProbeEnd, TextView
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe
@@ -204,19 +204,28 @@ def test_ordinary_text_needs_no_detector_at_all(text: str) -> None:
 
 def test_probes_tell_which_matched_and_where_the_located_ones_ended() -> None:
     prefilter = Prefilter([Probe("(?i)ab+c", 1), Probe("x[0-9]", 2, located=True), Probe("q", 4)])
-    ends: list[int] = []
+    ends: list[ProbeEnd] = []
     assert prefilter.bits(b"..aBBc..x1..x2", ends) == 3
-    assert ends == [10, 14]
+    assert ends == [(10, 2), (14, 2)]
     assert prefilter.bits(b"nothing", ends) == 0
 
 
 def test_a_pattern_that_detectors_share_is_matched_once_for_all_of_them() -> None:
     prefilter = Prefilter([Probe("x[0-9]", 1, located=True), Probe("q", 8), Probe("x[0-9]", 2, located=True)])
-    ends: list[int] = []
+    ends: list[ProbeEnd] = []
     assert prefilter.bits(b"..x1..x2", ends) == 3
-    assert ends == [4, 8]
+    assert ends == [(4, 3), (8, 3)]
     apart = Prefilter([Probe("x[0-9]", 1, located=True), Probe("x[0-9]", 4)])
     assert apart.bits(b"x1", ends) == 5
+
+
+def test_a_detector_reads_only_near_its_own_probes() -> None:
+    view = TextView("." * 3000, [ProbeEnd(400, 1), ProbeEnd(1000, 2), ProbeEnd(1100, 3)])
+    assert view.of_detector(1).windows() == [(144, 400), (844, 1100)]
+    assert view.of_detector(2).windows() == [(744, 1100)]
+    assert view.windows() == [(144, 400), (744, 1100)]
+    assert view.of_detector(1).once(TextView.windows) is view.windows()
+    assert TextView("." * 3000).of_detector(1).windows() == [(0, 3000)]
 
 
 def test_words_of_names_are_looked_up_once_for_all_detectors_of_a_text() -> None:
