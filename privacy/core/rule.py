@@ -72,6 +72,7 @@ _LONG = b"x" * RUN
 _REACH_LEFT = 200  # characters; room for the address or the prefix before a run
 _REACH_RIGHT = 8192
 _STRONG = re.compile(rb"[0-9A-Z]")
+_NO_RUN = re.compile(rb"[^x]")
 
 
 class Span(NamedTuple):
@@ -266,6 +267,16 @@ class TextView:
     def windows_of_all(self) -> list[tuple[int, int]]:
         """Return the windows of the probes of all located detectors."""
         return self._whole.windows()
+
+    def long_runs(self, name: str, least: int) -> Iterator[tuple[int, int]]:
+        """Yield start and end of each run of `least` or more x in the plane `runs` or `data`."""
+        data, run = self.plane(name), b"x" * least
+        at = data.find(run)
+        while at >= 0:
+            behind = _NO_RUN.search(data, at + least)
+            end = behind.start() if behind else len(data)
+            yield at, end
+            at = data.find(run, end)
 
     def regions(self) -> list[tuple[int, int]]:
         """Return the surroundings of the long runs, merged where they touch.

@@ -20,7 +20,9 @@ from tracemill.privacy.core.rule import (
 
 _LEAST_DRAWN = 20  # characters of a part that is drawn as a whole
 _LEAST_JOINED = 32  # characters of parts that `_` and `-` of the alphabet separate
-_RUN = re.compile(rb"x{22,400}")  # in the plane of the characters of tokens
+_LEAST_RUN, _MOST_RUN = 22, 400  # characters of a word that is read at once
+_CAPITAL = re.compile(rb"[A-Z]")  # stands in every part that is drawn
+_DOT_BEFORE_DRAWN = re.compile(rb"\.[A-Za-z0-9_-]{%d}" % _LEAST_DRAWN)
 _NO_EDGE = frozenset("/+.@")
 _WORDS = re.compile(r"(?:[a-z]+[_-]+)+(?=[a-z]+[_-])")  # words before the prefix: `notes-` of `notes-ghp_...`
 _APART, _PARTS = re.compile(r"[_-]"), re.compile(r"[._-]")
@@ -43,8 +45,7 @@ _PUBLIC = frozenset(
 def find_prefixed(view: TextView) -> Iterator[Span]:
     """Find words with a part of random letters in both cases and digits, after a prefix."""
     text = view.text
-    for run in _RUN.finditer(view.plane("runs")):
-        start, end = run.span()
+    for start, end in _words_with_capitals(view):
         start = skip_rule_escape(text, start)
         if text[start - 1 : start] in _NO_EDGE or text[end : end + 1] in ("+", "/"):
             continue
@@ -52,6 +53,15 @@ def find_prefixed(view: TextView) -> Iterator[Span]:
         if parts and first.lower() not in _PUBLIC and _has_drawn_part(parts):
             words = _WORDS.match(text, start, end)
             yield Span(words.end() if words else start, end, "API_KEY")
+
+
+def _words_with_capitals(view: TextView) -> Iterator[tuple[int, int]]:
+    """Yield long words that hold a capital, in pieces of at most `_MOST_RUN` characters."""
+    for first, last in view.long_runs("runs", _LEAST_RUN):
+        for start in range(first, last - _LEAST_RUN + 1, _MOST_RUN):
+            end = min(last, start + _MOST_RUN)
+            if _CAPITAL.search(view.raw, start, end):
+                yield start, end
 
 
 _DOTTED = build_rule_pattern(
@@ -62,6 +72,8 @@ _DOTTED = build_rule_pattern(
 def find_dotted(view: TextView) -> Iterator[Span]:
     """Find a prefix and random parts with dots between them."""
     for start, end in view.regions():
+        if not _DOT_BEFORE_DRAWN.search(view.raw, start, end):
+            continue
         for match in _DOTTED.finditer(view.text, start, end):
             if any(len(part) >= _LEAST_DRAWN and is_drawn_part(part) for part in _PARTS.split(match[0])):
                 yield Span(*match.span(), "API_KEY")

@@ -11,6 +11,7 @@ from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.core.spellings import base64_spellings
 from tracemill.privacy.secrets.token_scan import find_tokens
 
+_LEAST = 24  # characters of encoded text, in the alphabets of Base64
 # Groups of Base64 whose three bytes are printable ASCII; these letters have the bits for it.
 _GROUP = r"[I-Za-fCD][CDEFGHSTUVWXijklmnyz0123][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/]"
 _BASE64 = build_rule_pattern(
@@ -65,8 +66,9 @@ _LOGIN = build_rule_pattern(r"[a-z]://[^\s:/@]{0,64}:[^\s:/@${<]{6,128}@[\w.-]")
 
 def find_encoded(view: TextView) -> Iterator[Span]:
     """Find encoded text that holds a token or a value under a secret's name; all of it."""
+    runs = list(view.long_runs("data", _LEAST))
     for pattern, read in ((_BASE64, _from_base64), (_WIDE, _from_wide), (_HEX, _from_hex)):
-        for match in pattern.finditer(view.text):
+        for match in (match for run in runs for match in pattern.finditer(view.text, *run)):
             plain = read(match[0])
             if plain and (kind := _kind_in(plain)):
                 yield Span(*match.span(), kind)

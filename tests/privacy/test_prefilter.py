@@ -228,6 +228,14 @@ def test_a_detector_reads_only_near_its_own_probes() -> None:
     assert TextView("." * 3000).of_detector(1).windows() == [(0, 3000)]
 
 
+def test_runs_of_a_plane_are_those_of_the_least_size_and_more() -> None:
+    view = TextView("abc_defghi+k " + "A1" * 12 + "/" + "b" * 9)
+    assert list(view.long_runs("runs", 10)) == [(0, 10), (13, 37)]
+    assert list(view.long_runs("runs", 9)) == [(0, 10), (13, 37), (38, 47)]
+    assert list(view.long_runs("data", 12)) == [(0, 12), (13, 47)]
+    assert list(TextView("").long_runs("data", 12)) == []
+
+
 def test_words_of_names_are_looked_up_once_for_all_detectors_of_a_text() -> None:
     view = TextView("api_keys: [first, second]\nnext_token = 12\n")
     starts = find_assignment_starts(view)
