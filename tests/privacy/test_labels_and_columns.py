@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
+from tracemill.privacy.personal.conversations import holds_field
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
 from tracemill.privacy.redaction.redactor import Redactor
@@ -200,3 +201,27 @@ def test_a_first_name_goes_where_it_is_nothing_but_a_name() -> None:
 def test_numbers_of_geojson_and_keys_of_ciphers_are_documents_too() -> None:
     text = json.dumps({"imei": "351648455675554", "account_number": "8874263628"})
     assert left(text, ("351648455675554", "8874263628")) == []
+
+
+@pytest.mark.parametrize(
+    ("form", "found"),
+    [
+        ("Name: {}\nSTRASSE UND ORT: Kiel", True),
+        ("Name: {}\nStra\xdfe: Am Deich 4", True),
+        ("Name: {}\nSTRA\xdfE: Am Deich 4", True),
+        ("Name: {}\nPR\xc9NOM: x", True),
+        ("Name: {}\n\u0130BAN: x", True),
+        ("Name: {}\nPho\u0274e: x, A\u0261e: 3", False),
+        ("xAge: 3\nName: {}\nmeaning: none", False),
+        ("Age = 3 \u0130\u0130\u0130\nName: {}\n", True),
+    ],
+)
+def test_a_name_on_a_form_is_told_by_the_labels_around_it_in_any_case(form: str, found: bool) -> None:
+    assert bool(left(form.format("Wiebke Tamm"), ("Wiebke Tamm",))) is not found
+
+
+def test_the_label_of_a_field_is_whole_and_inside_its_part_of_the_text() -> None:
+    assert holds_field("xage: 3, Age: 4", 0, 15)
+    assert not holds_field("xage: 3, Age: 4", 1, 8)
+    assert not holds_field("xage: 3, Age: 4", 9, 12)
+    assert holds_field("\u0130\u0130 AGE: 3", 3, 7)
