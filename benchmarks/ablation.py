@@ -42,8 +42,8 @@ from tracemill.evaluate.table.recorded_states import (
     recorded_state_world,
 )
 from tracemill.evaluate.table.rules import VOTERS, VoteRule, product_label_rule
-from tracemill.evaluate.table.student_draws import Poll, draw_students, may_be_asked
-from tracemill.evaluate.table.whole_runs import Runs, read_runs
+from tracemill.evaluate.table.student_draws import TableVotes, draw_students, may_be_asked
+from tracemill.evaluate.table.whole_runs import WholeRuns, read_runs
 from tracemill.harnesses.presentation import present_all
 from tracemill.harnesses.shell import sql
 from tracemill.ingesters.discover import discover
@@ -79,7 +79,7 @@ class RecordedTable:
         table = self.table
         if judge:
             table = replace(table, states=tuple(map(self._judged, table.states)))
-        poll, scores = Poll(table), Counter[str]()
+        poll, scores = TableVotes(table), Counter[str]()
         for draw in draw_students(self.table, self.draws, 0)[0]:
             if may_be_asked(table, draw, rule.policy):
                 for pair in poll.pairs(draw, rule):
@@ -124,7 +124,7 @@ class RecordedSessions:
                     for other in near[at + 1 : at + 1 + NEAR]:
                         same += one.effect == other.effect
                         apart += not (rule.policy.dead_zone and in_ladder_dead_zone(one, other))
-        return {"pairs": len(Runs(self.traces).pairs()[0]), "same": same, "apart": apart}
+        return {"pairs": len(WholeRuns(self.traces).pairs()[0]), "same": same, "apart": apart}
 
     def _keys(self, trace: Trace, context: Context) -> Iterator[ActionKeys]:
         history = replay_context(context, trace.harness)

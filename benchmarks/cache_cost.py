@@ -19,10 +19,10 @@ from itertools import permutations
 from tracemill.agreement.equivalence.ladder import ActionKeys
 from tracemill.agreement.voting.early_stop import StopDecision, early_stop_batch_size, why_stop_early
 from tracemill.agreement.voting.labels import ValidVote
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.teachers.planning.schedule import Schedule, ScheduleRules
 from tracemill.teachers.planning.strand_state import OutgoingCall, StepWork
-from tracemill.teachers.planning.throughput import Pace
+from tracemill.teachers.planning.throughput import TeacherPace
 from tracemill.teachers.pricing.cache_rules import cache_rule
 from tracemill.teachers.pricing.prompt_cache import PromptCache, TokenCosts
 
@@ -40,7 +40,7 @@ TEACHERS = ("a", "b", "c")
 MOST_STEPS = 6
 """Of longer traces the optimum is not searched."""
 ANSWER_TOKENS = 600
-POLICY = Policy()
+POLICY = VotePolicy()
 
 
 def _keys(name: str) -> ActionKeys:
@@ -53,7 +53,7 @@ Sent = list[tuple[float, float, OutgoingCall]]
 
 
 @dataclass(frozen=True)
-class Panel:
+class StateVotes:
     """The traces, and what each teacher votes and how long it takes at each step."""
 
     tokens: dict[str, int]
@@ -62,7 +62,7 @@ class Panel:
     takes_s: dict[tuple[str, str], float]
 
     @classmethod
-    def drawn(cls, traces: int, steps: int, seed: int) -> "Panel":
+    def drawn(cls, traces: int, steps: int, seed: int) -> "StateVotes":
         """Prompts that begin with 6,000 to 12,000 tokens and grow by 500 to 3,000 a step."""
         rng = random.Random(seed)
         tokens: dict[str, int] = {}
@@ -97,7 +97,7 @@ def _vote(drawn: float, teacher: str) -> ValidVote:
     return ValidVote(teacher, teacher, _keys("better" if drawn < 0.8 else teacher))
 
 
-def scheduled(panel: Panel, lifetime_s: float, width: int) -> Sent:
+def scheduled(panel: StateVotes, lifetime_s: float, width: int) -> Sent:
     """Return the questions in the order in which the schedule sends them."""
     heard: dict[str, list[str]] = {}
 
@@ -109,7 +109,7 @@ def scheduled(panel: Panel, lifetime_s: float, width: int) -> Sent:
         for trace, names in panel.steps
     ]
     schedule = Schedule(
-        works, TEACHERS, ScheduleRules(width=width), decide, Pace(dict.fromkeys(TEACHERS, lifetime_s))
+        works, TEACHERS, ScheduleRules(width=width), decide, TeacherPace(dict.fromkeys(TEACHERS, lifetime_s))
     )
     flying: list[tuple[float, float, OutgoingCall]] = []
     sent: Sent = []
@@ -125,7 +125,7 @@ def scheduled(panel: Panel, lifetime_s: float, width: int) -> Sent:
         schedule.done(call, now)
 
 
-def unordered(panel: Panel, calls: Sequence[OutgoingCall], width: int, seed: int) -> Sent:
+def unordered(panel: StateVotes, calls: Sequence[OutgoingCall], width: int, seed: int) -> Sent:
     """Return the questions in random order, each sent as soon as one is answered."""
     waiting = list(calls)
     random.Random(seed).shuffle(waiting)
@@ -139,7 +139,7 @@ def unordered(panel: Panel, calls: Sequence[OutgoingCall], width: int, seed: int
     return sent
 
 
-def cost_usd(panel: Panel, sent: Sent, family: str, costs: TokenCosts) -> float:
+def cost_usd(panel: StateVotes, sent: Sent, family: str, costs: TokenCosts) -> float:
     """Return the cost of all questions in USD, with a cache for each teacher."""
     caches = {teacher: PromptCache(cache_rule(family)) for teacher in TEACHERS}
     events = [(went, 1, call) for went, _, call in sent] + [(home, 0, call) for _, home, call in sent]
@@ -154,7 +154,7 @@ def cost_usd(panel: Panel, sent: Sent, family: str, costs: TokenCosts) -> float:
     return total
 
 
-def optimum_usd(panel: Panel, family: str, costs: TokenCosts) -> float:
+def optimum_usd(panel: StateVotes, family: str, costs: TokenCosts) -> float:
     """Return the lowest cost over all orders of teachers and of steps, in USD."""
     best: dict[tuple[str, ...], float] = {}
 
@@ -173,7 +173,7 @@ def optimum_usd(panel: Panel, family: str, costs: TokenCosts) -> float:
     return min(panel_usd(order) for order in permutations(TEACHERS))
 
 
-def _walk_usd(panel: Panel, steps: Sequence[str], family: str, costs: TokenCosts) -> float:
+def _walk_usd(panel: StateVotes, steps: Sequence[str], family: str, costs: TokenCosts) -> float:
     """One teacher along some steps, one after the other, in no time."""
     cache, total = PromptCache(cache_rule(family)), 0.0
     for step in steps:
@@ -183,7 +183,7 @@ def _walk_usd(panel: Panel, steps: Sequence[str], family: str, costs: TokenCosts
     return total
 
 
-def row(name: str, panel: Panel, width: int, seed: int) -> str:
+def row(name: str, panel: StateVotes, width: int, seed: int) -> str:
     """Return the line of the table for one model."""
     family, prompt, answer, read, write = ROWS[name]
     costs = TokenCosts(max(prompt, write) / 1e6, read / 1e6, answer / 1e6)
@@ -210,7 +210,7 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    panel = Panel.drawn(given.traces, given.steps, given.seed)
+    panel = StateVotes.drawn(given.traces, given.steps, given.seed)
     print("| three teachers at the prices of | asked | USD | optimum | ratio | unordered | all, unordered |")
     print("|---|---|---|---|---|---|---|")
     for name in ROWS:

@@ -26,10 +26,15 @@ import numpy as np
 from tracemill.evaluate.gate.gate_pass import StepSelection, run_gate_pass
 from tracemill.evaluate.gate.gate_step import GateStep, build_gate_steps, oracle_gate_scores
 from tracemill.evaluate.gate.step_facts import read_step_facts
-from tracemill.evaluate.table.draw_steps import Asker
+from tracemill.evaluate.table.draw_steps import DrawStepBuilder
 from tracemill.evaluate.table.recorded_states import read_table
 from tracemill.evaluate.table.rules import VOTERS, product_label_rule
-from tracemill.evaluate.table.student_draws import Poll, draw_students, may_be_asked, student_draw_prices
+from tracemill.evaluate.table.student_draws import (
+    TableVotes,
+    draw_students,
+    may_be_asked,
+    student_draw_prices,
+)
 from tracemill.records.storage.atomic_files import write_json
 from tracemill.teachers.gate.gate_decisions import GATE_VERSION
 from tracemill.teachers.gate.pair_model import PRIOR_FILE, PairPrior, laplace_posterior
@@ -67,7 +72,7 @@ def read(path: Path) -> LearnedTable:
     facts, rule = read_step_facts(path, table), product_label_rule(VOTERS[0])
     draws = [d for d in draw_students(table, DRAWS, 0)[0] if may_be_asked(table, d, rule.policy)]
     random.Random(0).shuffle(draws)
-    asker = Asker(Poll(table), rule)
+    asker = DrawStepBuilder(TableVotes(table), rule)
     taken = [d for side in (True, False) for d in [d for d in draws if d.stronger == side][:MOST]]
     steps = [(draw.stronger, build_gate_steps(asker.steps(draw), facts, table.rewarded)) for draw in taken]
     return LearnedTable(path.name.partition(".")[0], path, table.rewarded, steps)

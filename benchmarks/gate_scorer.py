@@ -26,12 +26,12 @@ from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.evaluate.gate.gate_pass import StepSelection
 from tracemill.evaluate.gate.gate_step import GateStep, build_gate_steps
 from tracemill.evaluate.gate.step_facts import read_step_facts
-from tracemill.evaluate.table.draw_steps import Asker
+from tracemill.evaluate.table.draw_steps import DrawStepBuilder
 from tracemill.evaluate.table.recorded_states import Table, TableState, is_tuning, read_table
 from tracemill.evaluate.table.rules import VOTERS, product_label_rule
 from tracemill.evaluate.table.student_draws import (
-    Draw,
-    Poll,
+    StudentDraw,
+    TableVotes,
     draw_students,
     may_be_asked,
     student_draw_prices,
@@ -39,7 +39,7 @@ from tracemill.evaluate.table.student_draws import (
 from tracemill.flows.labeling.action_scores import scorer_word, training_messages
 from tracemill.records.message import Action
 from tracemill.records.pair import DPOPair, NormalizedDPOPair
-from tracemill.teachers.gate.features import GateStepFacts
+from tracemill.teachers.gate.features import GateStepFeatures
 from tracemill.teachers.gate.pair_model import PairPrior
 from tracemill.teachers.offline.recorded_table import RecordedState, iter_recorded_table
 from tracemill.train.prm.calibration import area_under_curve
@@ -75,8 +75,8 @@ class Recorded:
 
     table: Table
     done: Done
-    facts: Mapping[tuple[int, str], GateStepFacts]
-    draws: Sequence[Draw]
+    facts: Mapping[tuple[int, str], GateStepFeatures]
+    draws: Sequence[StudentDraw]
 
     @classmethod
     def read(cls, path: Path) -> "Recorded":
@@ -98,7 +98,7 @@ class Recorded:
 
 def pairs_of(recorded: Recorded) -> Iterator[NormalizedDPOPair]:
     """Yield each pair of the draws on the tune half once; the task is its session."""
-    poll, seen = Poll(recorded.table), set[tuple[int, Action, Action]]()
+    poll, seen = TableVotes(recorded.table), set[tuple[int, Action, Action]]()
     for draw in recorded.draws:
         for found in poll.pairs(draw, RULE):
             number, task = found.state.number, found.state.task
@@ -205,7 +205,7 @@ def train_scorer(recorded: Recorded, folder: Path, seed: int) -> tuple[Path, dic
     return trained.path, {**trained.report["calibration"], "pairs": len(pairs)}
 
 
-def with_words(recorded: Recorded, folder: Path) -> dict[tuple[int, str], GateStepFacts]:
+def with_words(recorded: Recorded, folder: Path) -> dict[tuple[int, str], GateStepFeatures]:
     """Return the facts of the other half's steps with the scorer's word, as a run makes it."""
     from tracemill.train.prm.step_scorer import StepScorer
 
@@ -223,10 +223,10 @@ def with_words(recorded: Recorded, folder: Path) -> dict[tuple[int, str], GateSt
 
 
 def steps_of(
-    recorded: Recorded, facts: Mapping[tuple[int, str], GateStepFacts], strong: bool
+    recorded: Recorded, facts: Mapping[tuple[int, str], GateStepFeatures], strong: bool
 ) -> list[list[GateStep]]:
     """Return the steps of each draw on the other half, of draws with enough correct pairs there."""
-    asker = Asker(Poll(recorded.table), RULE)
+    asker = DrawStepBuilder(TableVotes(recorded.table), RULE)
     found = []
     for draw in recorded.draws:
         if draw.stronger == strong:

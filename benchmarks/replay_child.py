@@ -19,7 +19,7 @@ from typing import NamedTuple
 import orjson
 from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import tally_votes
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, Step, Trace, TraceState
@@ -90,7 +90,7 @@ def replay_shard(
     ledger: Ledger, teacher: CompatibleTeacherSettings, flight: int, shard: Path
 ) -> tuple[float, int]:
     """Replay one shard."""
-    cases, policy = cases_of(shard), Policy(threshold=1, min_families=1)
+    cases, policy = cases_of(shard), VotePolicy(threshold=1, min_families=1)
     before = time.process_time()
     questions = [case.question for case in cases]
     decisions = make_gate_decisions(questions, [teacher], 0, GateSettings())

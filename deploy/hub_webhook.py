@@ -37,7 +37,7 @@ from starlette.routing import Route
 
 from tracemill.data_cards.hub.hub_errors import RetryPolicy
 from tracemill.data_cards.hub.repo_state import open_to_read, read_repo_manifest
-from tracemill.data_cards.model.manifest import Published
+from tracemill.data_cards.model.manifest import PublishedManifest
 from tracemill.data_cards.model.versions import REPO_ID
 from tracemill.records.errors import ConfigError, TracemillError, WorkspaceError
 
@@ -171,7 +171,7 @@ class Receiver:
         return _answer(200, said, dataset, version, commit)
 
 
-def _read_release(dataset: str, commit: str) -> Published | None:
+def _read_release(dataset: str, commit: str) -> PublishedManifest | None:
     """Return the manifest at a commit. Raises ReleaseError where the Hub does not answer."""
     api = open_to_read()
     return _PATIENCE.run(lambda: read_repo_manifest(api, dataset, commit))

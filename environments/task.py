@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from tracemill.environments.harbor.task_files import write_harbor_files
 from tracemill.environments.sandbox.python_runtime import make_readable
-from tracemill.environments.verdict.judge import Exam, digest_of
+from tracemill.environments.verdict.judge import TaskTests, digest_of
 from tracemill.records.errors import EnvironmentTaskError
 
 VERSION = 2
@@ -57,7 +57,7 @@ class Task:
     name: str
     origin: Origin
     texts: Mapping[str, str]
-    exam: Exam
+    exam: TaskTests
     packages: tuple[str, ...]
     roots: tuple[str, ...]
     deleted: tuple[str, ...]
@@ -85,7 +85,7 @@ class Task:
         texts: Mapping[str, str],
         repository: Path,
         original: Mapping[str, Path],
-        exam: Exam,
+        exam: TaskTests,
         packages: Sequence[str],
         roots: Sequence[str],
         deleted: Sequence[str],
@@ -144,7 +144,7 @@ class Task:
                 "make it again with `tracemill env make`",
             )
         right, wrong = folder / "tests" / "right", folder / "tests" / "wrong"
-        exam = Exam(
+        exam = TaskTests(
             right,
             wrong,
             tuple(known["files"]),

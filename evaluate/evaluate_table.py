@@ -10,7 +10,7 @@ from tracemill.evaluate.gate.gate_figures import gate_figure_draws, gate_figures
 from tracemill.evaluate.gate.gate_pass import StepSelection, run_gate_pass
 from tracemill.evaluate.gate.gate_step import build_gate_steps
 from tracemill.evaluate.gate.step_facts import read_step_facts
-from tracemill.evaluate.table.draw_steps import AskedStep, Asker
+from tracemill.evaluate.table.draw_steps import AskedStep, DrawStepBuilder
 from tracemill.evaluate.table.family_agreement import count_family_agreement
 from tracemill.evaluate.table.pair_kinds import count_pair_kinds, pair_kinds_from_teachers
 from tracemill.evaluate.table.recorded_states import (
@@ -23,18 +23,18 @@ from tracemill.evaluate.table.rules import PRODUCT, VOTERS, label_rules_named, p
 from tracemill.evaluate.table.savings import Savings, StepChooser
 from tracemill.evaluate.table.scores import PairTally, build_rule_scores, by_operation, resample_rule_tasks
 from tracemill.evaluate.table.student_draws import (
-    Draw,
-    Poll,
+    StudentDraw,
+    TableVotes,
     draw_students,
     may_be_asked,
     student_draw_prices,
     student_draw_rewards,
 )
-from tracemill.evaluate.table.whole_runs import Runs, read_runs
+from tracemill.evaluate.table.whole_runs import WholeRuns, read_runs
 from tracemill.harnesses.agents.registry import GENERIC, GENERIC_ENDED, HARNESSES
 from tracemill.records.errors import ConfigError
 from tracemill.teachers.core.teacher_settings import PriceSettings
-from tracemill.teachers.gate.features import GateStepFacts
+from tracemill.teachers.gate.features import GateStepFeatures
 
 SCHEMA = 5
 GATE, GATE_SHARE = "voi, half", 0.5
@@ -42,7 +42,7 @@ GATE, GATE_SHARE = "voi, half", 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluateOrder:
+class EvaluateOptions:
     """Table to evaluate, and how.
 
     `draws`: most (student, trio) draws. `samples`: bootstrap samples of tasks for intervals. `spread`: prices
@@ -82,7 +82,7 @@ class _Silent:
     def advance(self, count: int = 1) -> None: ...
 
 
-def evaluate_table(order: EvaluateOrder, meter: Progress | None = None) -> dict[str, Any]:
+def evaluate_table(order: EvaluateOptions, meter: Progress | None = None) -> dict[str, Any]:
     """Return the report on a table as plain values; deterministic.
 
     Models that the order names and no state has are counted as broken. Raises TeacherError where the table
@@ -100,13 +100,13 @@ def evaluate_table(order: EvaluateOrder, meter: Progress | None = None) -> dict[
     whole.broken.update(f"model {name} that no state has" for name in sorted(named.difference(whole.models)))
     table = whole.half(order.half)
     draws, total = draw_students(table, order.draws, order.seed, order.students, order.teachers)
-    poll, compared = Poll(table), label_rules_named(order.rules)
+    poll, compared = TableVotes(table), label_rules_named(order.rules)
     weights = resample_rule_tasks(len(table.tasks), order.samples, order.seed)
     progress.begin("draws", len(draws))
     tally = PairTally(poll, compared, len(draws))
     facts = read_step_facts(order.table, whole) if order.gate_seeds else {}
     savings = Savings(table.tasks, {GATE: _gate_chooser(facts, whole.rewarded)} if facts else {})
-    asker = Asker(Poll(whole), product_label_rule(VOTERS[0]))
+    asker = DrawStepBuilder(TableVotes(whole), product_label_rule(VOTERS[0]))
     for draw in draws:
         tally.add(draw)
         counting = [step for step in asker.steps(draw) if is_recorded_in_half(step.task, order.half)]
@@ -131,12 +131,14 @@ def evaluate_table(order: EvaluateOrder, meter: Progress | None = None) -> dict[
     }
 
 
-def _kinds(table: Table, order: EvaluateOrder, poll: Poll, draws: Sequence[Draw]) -> dict[str, Any]:
+def _kinds(
+    table: Table, order: EvaluateOptions, poll: TableVotes, draws: Sequence[StudentDraw]
+) -> dict[str, Any]:
     """Return the pairs of the table as one dataset, by who votes, with those of its runs."""
     harnesses = Counter(state.harness for state in table.states)
-    runs = read_runs(order.runs, harnesses.most_common(1)[0][0]) if order.runs is not None else Runs(())
+    runs = read_runs(order.runs, harnesses.most_common(1)[0][0]) if order.runs is not None else WholeRuns(())
     traces = tuple(trace for trace in runs.traces if is_recorded_in_half(trace.instance_id or "", order.half))
-    others, reasons = Runs(traces).pairs()
+    others, reasons = WholeRuns(traces).pairs()
     found: dict[str, Any] = {
         "runs": len(traces),
         "broken": dict(runs.broken),
@@ -151,7 +153,7 @@ def _kinds(table: Table, order: EvaluateOrder, poll: Poll, draws: Sequence[Draw]
     return found
 
 
-def _gate_chooser(facts: Mapping[tuple[int, str], GateStepFacts], rewarded: bool) -> StepChooser:
+def _gate_chooser(facts: Mapping[tuple[int, str], GateStepFeatures], rewarded: bool) -> StepChooser:
     """Return the choice of a gate that starts cold at each draw."""
 
     def choose(steps: Sequence[AskedStep]) -> Sequence[bool]:
@@ -164,9 +166,9 @@ def _gate_chooser(facts: Mapping[tuple[int, str], GateStepFacts], rewarded: bool
 
 def _gate(
     whole: Table,
-    facts: Mapping[tuple[int, str], GateStepFacts],
-    draws: Sequence[Draw],
-    order: EvaluateOrder,
+    facts: Mapping[tuple[int, str], GateStepFeatures],
+    draws: Sequence[StudentDraw],
+    order: EvaluateOptions,
     progress: Progress,
 ) -> dict[str, Any]:
     """Return the gate's figures by who votes, over draws with stronger teachers where there are any."""
@@ -183,7 +185,7 @@ def _gate(
     return found
 
 
-def _table(table: Table, order: EvaluateOrder) -> dict[str, Any]:
+def _table(table: Table, order: EvaluateOptions) -> dict[str, Any]:
     acted = [done for state in table.states for done in state.acted.values()]
     harnesses = sorted({state.harness for state in table.states})
     answers, rewards = Counter(done.model for done in acted), student_draw_rewards(table)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from tracemill.agreement.voting.consensus_reward import ConsensusShape, consensus_reward
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import tally_votes
 from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.labeling.ask_session import open_run, redact_reply
@@ -59,7 +59,7 @@ async def ask_in_memory(
     ledger: Ledger,
     max_total_usd: float,
     settings: ReplaySettings,
-    policy: Policy,
+    policy: VotePolicy,
 ) -> list[TeacherReply]:
     """Ask at the `wanted` steps, in a run of its own with the defaults of the product.
 
@@ -120,7 +120,7 @@ async def replay_trace(
         api_key(teacher, os.environ)
     wanted = {str(state.step_id) for state in states}
     shown = [ShownTrace.of(trace) for trace in _traces(states)]
-    settings, policy = settings or ReplaySettings(), Policy(threshold=agreement_threshold)
+    settings, policy = settings or ReplaySettings(), VotePolicy(threshold=agreement_threshold)
     with build_ledger(ledger) as opened:
         return await ask_in_memory(shown, wanted, teachers, opened, max_total_usd, settings, policy)
 
@@ -141,7 +141,7 @@ def extract_dpo_pairs(
         )
     traces = _traces(states)
     shown = [ShownTrace.of(trace) for trace in traces]
-    made = make_pairs(shown, replies, Policy(threshold=agreement_threshold), of_traces=False)
+    made = make_pairs(shown, replies, VotePolicy(threshold=agreement_threshold), of_traces=False)
     return _with_state_keys(made.pairs, traces, states)
 
 
@@ -231,7 +231,7 @@ def _voted(
         for state in item.trace.states():
             if (step_id := str(state.step_id)) in wanted:
                 shown, given = item.presentations[state.context.index], by_step.get(step_id, [])
-                yield state, shown, tally_votes(state, shown.tools, given, Policy()).votes, given
+                yield state, shown, tally_votes(state, shown.tools, given, VotePolicy()).votes, given
 
 
 async def replay_and_normalize_trace(

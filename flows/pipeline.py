@@ -89,7 +89,7 @@ def _nothing_left(total: ShardResult) -> ShardResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass(Generic[C]):
+class StagePass(Generic[C]):
     """The shards that stages go over, and what is known without them."""
 
     context: C
@@ -113,7 +113,7 @@ class Stage(Generic[C]):
     name: str
     versions: Callable[[], Mapping[str, int | str]]
     settings: Callable[[Any], object]
-    over: Callable[[C], AbstractContextManager[Pass[C]]]
+    over: Callable[[C], AbstractContextManager[StagePass[C]]]
     run: Callable[[Any, C], ShardResult]
     writes: bool = True
     """Whether it writes the workspace, which one process at a time may."""

@@ -3,12 +3,12 @@
 import os
 from dataclasses import dataclass
 
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.destinations import list_destinations
 from tracemill.flows.ingest.ingest_order import (
-    IngestOrder,
+    IngestOptions,
     find_watermarks,
     make_ingester,
     open_watermarks,
@@ -41,11 +41,11 @@ class PreparedRun:
 
     settings: RunSettings
     work: Workspace
-    order: IngestOrder
+    order: IngestOptions
     plan: SourcePlan
     marks: Watermarks
     ingester: ShardIngester
-    policy: Policy
+    policy: VotePolicy
     normalizer: DJNormalizer
 
 
@@ -80,9 +80,9 @@ def run_preflight(settings: RunSettings, rules: RuleSet = TODAYS_RULES) -> Prepa
     return PreparedRun(settings, work, order, plan, marks, ingester, policy, normalizer)
 
 
-def _order_of(settings: RunSettings, rules: RuleSet) -> IngestOrder:
+def _order_of(settings: RunSettings, rules: RuleSet) -> IngestOptions:
     """Return what a run reads; it does so in one process."""
-    return IngestOrder(
+    return IngestOptions(
         settings.sources.order(),
         settings.workspace,
         settings.select,

@@ -25,8 +25,13 @@ from tracemill.flows import run_flow
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.deployment.apply_plan import check_server
 from tracemill.flows.deployment.automations import put_automations
+from tracemill.flows.deployment.deployment_plan import (
+    HEARTBEAT_S,
+    DeploymentPlan,
+    check_schedule,
+    run_environment,
+)
 from tracemill.flows.deployment.local_server import lock_served_config, prefect_server
-from tracemill.flows.deployment.night_plan import HEARTBEAT_S, NightPlan, check_schedule, run_environment
 from tracemill.flows.runtime.terminal import say_lines
 from tracemill.records.identity import digest
 
@@ -52,7 +57,7 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
         os.environ |= {"PREFECT_API_URL": url, **run_environment()}
         settings = load_settings(config, {})
         suffix = f"{config.stem}-{digest('config', str(config), size=4)}"
-        plan = NightPlan(config, settings, cron, timezone, suffix)
+        plan = DeploymentPlan(config, settings, cron, timezone, suffix)
         # asyncio takes a Ctrl-C in an orderly way only where nobody else's handler stands
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
@@ -71,7 +76,7 @@ class _Runner(Runner):
         signal.raise_signal(signal.SIGINT)
 
 
-async def _serve(plan: NightPlan) -> None:
+async def _serve(plan: DeploymentPlan) -> None:
     runner = _Runner(limit=_AT_A_TIME, pause_on_shutdown=False, heartbeat_seconds=HEARTBEAT_S)
     async with get_client() as client:
         await check_server(client)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import VOTE_VERSION
 from tracemill.flows.admission.reredaction import Reredactor
 from tracemill.flows.config.run_settings import RunSettings
@@ -42,7 +42,7 @@ from tracemill.flows.labeling.label_shard import (
     write_votes,
 )
 from tracemill.flows.labeling.vote_policy import vote_version
-from tracemill.flows.pipeline import Pass, ShardResult, Stage
+from tracemill.flows.pipeline import ShardResult, Stage, StagePass
 from tracemill.flows.run_state.run_records import StartedRun
 from tracemill.flows.run_state.run_summary import Summary, add_up
 from tracemill.flows.runtime.prefect_events import emit_release_created
@@ -70,7 +70,7 @@ class RunContext(IngestContext):
     work: Workspace
     run: StartedRun
     reredactor: Reredactor
-    policy: Policy
+    policy: VotePolicy
     """The vote."""
     normalizer: DJNormalizer | None = None
     """What cleans a release; None where none is made."""
@@ -92,17 +92,17 @@ class RunContext(IngestContext):
 
 
 @contextmanager
-def whole_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
+def whole_pass(context: RunContext) -> Iterator[StagePass[RunContext]]:
     """Go over the whole workspace as one shard."""
-    yield Pass(context, (context.work.root,))
+    yield StagePass(context, (context.work.root,))
 
 
 @contextmanager
-def release_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
+def release_pass(context: RunContext) -> Iterator[StagePass[RunContext]]:
     """Go over the whole workspace as one shard, with a progress meter."""
     with progress_meter(context.settings.cap_usd() if context.asks else None) as meter:
         meter.begin("normalise and release", 0, context.so_far.summary.spent_usd)
-        yield Pass(context, (context.work.root,))
+        yield StagePass(context, (context.work.root,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class BatchShard:
 
 
 @contextmanager
-def trace_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
+def trace_pass(context: RunContext) -> Iterator[StagePass[RunContext]]:
     """Go over batches of traces, with teachers to ask if there are any."""
     work, settings = context.work, context.settings
     batches = context.batches
@@ -153,7 +153,7 @@ def trace_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
             shards = _load(context, left, 0 if asking is None else settings.replay.concurrency)
         else:
             shards = stack.enter_context(_label_ahead(context, pool, left))
-        yield Pass(
+        yield StagePass(
             replace(context, asking=asking),
             shards,
             ShardResult(add_up(known)),

@@ -15,7 +15,7 @@ RowReader = Callable[[Any, str, IngestReport, Path | None], Iterable[Trace | Non
 """Row, name of its file, report, and the file if it is local → its traces; None for a counted skip."""
 
 
-class KindSeen(NamedTuple):
+class RecordKind(NamedTuple):
     """A kind of record, or of part of one, with its keys.
 
     `known` says whether the reader knows the kind, None where it has no list of kinds. `known_keys` are the
@@ -28,10 +28,10 @@ class KindSeen(NamedTuple):
     known_keys: frozenset[str] | None = None
 
 
-def _kinds(record: Record) -> Iterator[KindSeen]:
+def _kinds(record: Record) -> Iterator[RecordKind]:
     """Yield the type a record names, for formats without a list of kinds."""
     named = (record.get(key) for key in ("type", "kind", "action", "observation", "role"))
-    yield KindSeen(next((name for name in named if isinstance(name, str) and name), ""), record.keys())
+    yield RecordKind(next((name for name in named if isinstance(name, str) and name), ""), record.keys())
 
 
 def _nothing(_: Any) -> None:
@@ -49,7 +49,7 @@ def lazy_function(place: str) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class FormatFacts:
+class FormatInfo:
     """The facts that a list of formats prints of one.
 
     `of` names the programs and versions that write it, `recognised` how its files are told, `prompt` which
@@ -114,11 +114,11 @@ class SessionFormat:
     """Dialects whose files grow during a session."""
     origin_names_session: bool = False
     """Whether the name of a file is the name of its session."""
-    facts: FormatFacts | None = None
+    facts: FormatInfo | None = None
     """What `tracemill formats list` prints of the format."""
     records: Callable[[Path, IngestReport], Iterator[Record]] | None = None
     """Yields the records of a file for a census, where it holds neither JSON nor a table."""
-    kinds: Callable[[Record], Iterable[KindSeen]] = _kinds
+    kinds: Callable[[Record], Iterable[RecordKind]] = _kinds
     """Returns the kinds that a record holds, and which kinds and keys are known, for a census."""
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracemill.pairs.step_features import ContextFacts, Kind
+from tracemill.pairs.step_features import ContextFeatures, Kind
 from tracemill.records.message import Message
 from tracemill.records.trace import Trace, TraceState
 from tracemill.records.views import ActionLabel
@@ -118,7 +118,7 @@ class LabelWeights:
 
     models: list[_Model] = field(default_factory=list)
     n_solved: int = 0
-    _facts: tuple[str, dict[int, ContextFacts]] = ("", {})
+    _facts: tuple[str, dict[int, ContextFeatures]] = ("", {})
     _sessions: dict[str, _LabelledSession] = field(default_factory=dict[str, _LabelledSession])
 
     @classmethod
@@ -213,14 +213,14 @@ class LabelWeights:
         session.labelled.add((state.context.index, state.step.index))
         return session
 
-    def _facts_of(self, state: TraceState) -> ContextFacts:
+    def _facts_of(self, state: TraceState) -> ContextFeatures:
         trace_id, facts = self._facts
         if trace_id != state.trace.trace_id:
-            facts = dict[int, ContextFacts]()
+            facts = dict[int, ContextFeatures]()
             self._facts = (state.trace.trace_id, facts)
         at = state.context.index
         if at not in facts:
-            facts[at] = ContextFacts.of(state.context, state.trace.harness)
+            facts[at] = ContextFeatures.of(state.context, state.trace.harness)
         return facts[at]
 
 
@@ -241,7 +241,7 @@ def _fold(trace: Trace) -> int:
 def _rows_of(trace: Trace, solved: bool) -> list[_Row]:
     rows: list[_Row] = []
     for context in trace.contexts:
-        facts = ContextFacts.of(context, trace.harness)
+        facts = ContextFeatures.of(context, trace.harness)
         for step in context.steps:
             action = facts.action_features(step.index, context.messages[step.cut])
             kind = facts.steps[step.index].kind

@@ -26,7 +26,7 @@ _ActionKey = tuple[str, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class StateFacts:
+class StateFeatures:
     """The state before an action; `place` is the index of the action among the messages."""
 
     kind: Kind
@@ -36,19 +36,19 @@ class StateFacts:
 
 
 @dataclass(slots=True)
-class ContextFacts:
+class ContextFeatures:
     """The state at every step of a context, built in one pass: O(messages) in time and memory.
 
     `_seen` and `_actions` hold the index of the message that first had a word or an action.
     """
 
     harness: str
-    steps: dict[int, StateFacts] = field(default_factory=dict)
+    steps: dict[int, StateFeatures] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _actions: dict[_ActionKey, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, context: Context, harness: str) -> "ContextFacts":
+    def of(cls, context: Context, harness: str) -> "ContextFeatures":
         """Build the facts of a context."""
         facts, state = cls(harness), _RunningState()
         cuts = {step.cut: step.index for step in context.steps}
@@ -108,7 +108,7 @@ class ContextFacts:
     def _is_seen(self, word: str, place: int) -> bool:
         return self._seen.get(word, place) < place
 
-    def _target_origin(self, target: str | None, facts: StateFacts) -> str:
+    def _target_origin(self, target: str | None, facts: StateFeatures) -> str:
         """Return where the target of an action was seen before: result, task, elsewhere or nowhere."""
         words = frozenset(_words(target or ""))
         if not words:
@@ -132,9 +132,9 @@ class _RunningState:
     task: frozenset[str] = frozenset()
     result: list[str] = field(default_factory=list)
 
-    def facts(self, place: int) -> StateFacts:
+    def facts(self, place: int) -> StateFeatures:
         kind = (*self.before, self.last, str(self.failed), str(self.changed), self.tests)
-        return StateFacts(kind, self.task, tuple(self.result[:_TEXT_WORDS]), place)
+        return StateFeatures(kind, self.task, tuple(self.result[:_TEXT_WORDS]), place)
 
     def apply_action(self, operation: Operation) -> None:
         self.before = (self.last, str(self.failed))

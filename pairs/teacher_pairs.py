@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tracemill.agreement.equivalence.agreement_level import MEANING
 from tracemill.agreement.equivalence.lookahead import look_ahead
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import VoteResult, tally_votes
 from tracemill.agreement.world.world_state import ContextHistory
 from tracemill.harnesses.presentation import Presentation
@@ -22,7 +22,7 @@ def teacher_pair(
     state: TraceState,
     presentation: Presentation,
     replies: Sequence[TeacherReply],
-    policy: Policy,
+    policy: VotePolicy,
     record: ContextHistory | None = None,
 ) -> tuple[DPOPair | None, VoteResult]:
     """Return the pair of the replies at a step (None if they make none) and the result of the vote.

@@ -82,7 +82,7 @@ class TeacherReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class AskDecision:
     """The decision to ask a teacher at a step, written before any money is spent and replayed on a rerun.
 
     `coin` in [0, 1) is a hash of seed and step; the teacher is asked where `coin < probability`. `outcome` is

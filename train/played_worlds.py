@@ -15,7 +15,7 @@ SOLVED = 1.0
 """Least reward of a task that is solved."""
 
 
-class PlayQuestion(BaseModel):
+class PlayRequest(BaseModel):
     """A request to play tasks of a world: the models, the tasks, and how."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,7 +50,7 @@ class PlayedTasks(BaseModel):
     """Number of actions whose calls could not be read, which end an episode too."""
 
 
-def play_world(question: PlayQuestion, environment: Mapping[str, str]) -> PlayedTasks:
+def play_world(question: PlayRequest, environment: Mapping[str, str]) -> PlayedTasks:
     """Let models play in a child process with PyTorch.
 
     Raises TrainingError if a model or the world cannot be loaded, or calls of a model cannot be read.

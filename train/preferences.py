@@ -26,7 +26,7 @@ _TAIL = 0.025
 _FEWEST_SESSIONS = 10
 
 
-class PreferenceQuestion(BaseModel):
+class PreferenceRequest(BaseModel):
     """The models to measure on the held-out pairs of a release."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,7 +50,7 @@ class PreferenceMargins(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Preferences:
+class PreferenceSummary:
     """A model's view of held-out pairs: how many, share ranked right, mean margin in nats a token."""
 
     rows: int
@@ -58,7 +58,7 @@ class Preferences:
     margin: float
 
     @classmethod
-    def of(cls, margins: Sequence[float]) -> "Preferences":
+    def of(cls, margins: Sequence[float]) -> "PreferenceSummary":
         """Sum up the margins of at least one pair."""
         right = sum(margin > 0 for margin in margins)
         return cls(len(margins), right / len(margins), sum(margins) / len(margins))
@@ -69,7 +69,7 @@ def held_out_files(release: Path) -> list[Path]:
     return [file for split in HELD_OUT for file in release.glob(f"data/dpo/{split}*.parquet")]
 
 
-def measure_preferences(question: PreferenceQuestion, environment: dict[str, str]) -> PreferenceMargins:
+def measure_preferences(question: PreferenceRequest, environment: dict[str, str]) -> PreferenceMargins:
     """Measure models in a child process with PyTorch.
 
     Raises TrainingError if a model or the release cannot be loaded, or no pair is held out.

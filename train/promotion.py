@@ -7,8 +7,8 @@ from typing import Any
 from tracemill.records.errors import TrainingError
 from tracemill.train.preferences import (
     NO_PAIR,
-    PreferenceQuestion,
-    Preferences,
+    PreferenceRequest,
+    PreferenceSummary,
     held_out_files,
     measure_preferences,
 )
@@ -26,15 +26,15 @@ class PromotionDecision:
 
     promoted: bool
     reason: str
-    new: Preferences | None = None
-    last: Preferences | None = None
+    new: PreferenceSummary | None = None
+    last: PreferenceSummary | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         return {"decision": "promote" if self.promoted else "keep"} | asdict(self)
 
 
-def decide(new: Preferences, last: Preferences | None) -> PromotionDecision:
+def decide(new: PreferenceSummary, last: PreferenceSummary | None) -> PromotionDecision:
     """Promote a model that ranks more held-out pairs right, or as many with a margin that is not smaller."""
     if last is None:
         return PromotionDecision(True, "no model was promoted before", new)
@@ -57,11 +57,11 @@ def compare_models(job: TrainingJob, checkpoint: Path, last: Path | None) -> Pro
         return PromotionDecision(False, f"not compared: {NO_PAIR}")
     models = {"new": str(checkpoint)} | ({"last": str(last)} if last is not None else {})
     settings = job.settings.model_copy(update={"method": "dpo", "composer": None, "chat_template": None})
-    question = PreferenceQuestion(release=job.release, settings=settings, models=models)
+    question = PreferenceRequest(release=job.release, settings=settings, models=models)
     try:
         check_packages(settings)  # a launcher may train where this machine has no torch
         margins = measure_preferences(question, training_environment(job)).margins
     except TrainingError as error:
         return PromotionDecision(False, f"not compared: {error}")
-    found = {name: Preferences.of(each) for name, each in margins.items()}
+    found = {name: PreferenceSummary.of(each) for name, each in margins.items()}
     return decide(found["new"], found.get("last"))

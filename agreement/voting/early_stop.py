@@ -13,7 +13,7 @@ from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
 from tracemill.agreement.equivalence.student_action import student_action_keys
 from tracemill.agreement.voting.labels import ValidVote
 from tracemill.agreement.voting.outcome_bounds import bounds_ensure_pair, bounds_exclude_pair
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import vote_of_reply, why_no_vote
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.agreement.world.world_state import ContextHistory, EnvironmentState
@@ -43,7 +43,7 @@ class StopDecision:
 
 
 def why_stop_early(
-    votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: Policy, stop: Stop
+    votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: VotePolicy, stop: Stop
 ) -> str:
     """Return why no outstanding vote can change the label, "" where one can.
 
@@ -64,7 +64,7 @@ def why_stop_early(
 
 
 def early_stop_batch_size(
-    votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: Policy, stop: Stop
+    votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: VotePolicy, stop: Stop
 ) -> int:
     """Return how many of the next teachers can be asked at once without a superfluous call.
 
@@ -85,7 +85,7 @@ def _may_decide(
     student: ActionKeys,
     waiting: Sequence[str],
     first: int,
-    policy: Policy,
+    policy: VotePolicy,
     stop: Stop,
 ) -> bool:
     """Return whether answers of the `first` waiting teachers can decide the step.
@@ -109,7 +109,7 @@ class EarlyStopper:
     """A judge of which steps of a replay need no further teacher; each reply is evaluated once."""
 
     def __init__(
-        self, states: Mapping[str, tuple[TraceState, tuple[ToolSpec, ...]]], policy: Policy, stop: Stop
+        self, states: Mapping[str, tuple[TraceState, tuple[ToolSpec, ...]]], policy: VotePolicy, stop: Stop
     ) -> None:
         """Keep the steps to decide on.
 

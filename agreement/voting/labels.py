@@ -7,7 +7,7 @@ from typing import Literal
 
 from tracemill.agreement.calls.canonical import EMPTY_KEY
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.harnesses.core.vocabulary import WRITES
 
 Verdict = Literal[
@@ -60,7 +60,7 @@ class _Lead:
     same_as_student: bool
 
 
-def label_of(votes: Sequence[ValidVote], student: ActionKeys, policy: Policy) -> VoteLabel:
+def label_of(votes: Sequence[ValidVote], student: ActionKeys, policy: VotePolicy) -> VoteLabel:
     """Return what the votes decide against the student's action, whatever their order.
 
     Votes are valid ones of different teachers. The leading action needs strictly more votes than any other.
@@ -87,12 +87,12 @@ def label_of(votes: Sequence[ValidVote], student: ActionKeys, policy: Policy) ->
     return VoteLabel(verdict, lead.backers, chosen if verdict == "pair" else None)
 
 
-def is_label_half_bare(keys: ActionKeys, student: ActionKeys, policy: Policy) -> bool:
+def is_label_half_bare(keys: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
     """Return whether all valid votes must agree because one side alone is bare text."""
     return policy.bare_needs_all and keys.bare != student.bare
 
 
-def _leading(votes: Sequence[ValidVote], student: ActionKeys, policy: Policy) -> _Lead | None:
+def _leading(votes: Sequence[ValidVote], student: ActionKeys, policy: VotePolicy) -> _Lead | None:
     """Return the leading action at the policy's level, else by intent where that is enough."""
     own = student.at(policy.level)
     names = [vote.keys.at(policy.level) for vote in votes]
@@ -110,7 +110,7 @@ def _leading(votes: Sequence[ValidVote], student: ActionKeys, policy: Policy) ->
     return _Lead(backers, names[backers[0]] == own) if backers else None
 
 
-def label_agrees_by_intent(keys: ActionKeys, student: ActionKeys, policy: Policy) -> bool:
+def label_agrees_by_intent(keys: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
     """Return whether two votes agree where their intent is the same."""
     decides = policy.far and policy.level == "effect" and keys.action_class != student.action_class
     return decides and keys.decisive
@@ -128,7 +128,7 @@ def _most_frequent(names: Sequence[str], places: Sequence[int]) -> tuple[int, ..
     return tuple([place for place, name in zip(places, names, strict=True) if name == first[0]])
 
 
-def _judge(chosen: ActionKeys, student: ActionKeys, lead: _Lead, policy: Policy) -> Verdict:
+def _judge(chosen: ActionKeys, student: ActionKeys, lead: _Lead, policy: VotePolicy) -> Verdict:
     if len(lead.backers) <= policy.threshold and _needs_extra_vote(chosen, student, policy):
         return "no_agreement"
     if not policy.dead_zone or not in_ladder_dead_zone(chosen, student):
@@ -136,7 +136,7 @@ def _judge(chosen: ActionKeys, student: ActionKeys, lead: _Lead, policy: Policy)
     return "pair" if label_tells_apart(chosen, student, policy) else "dead_zone"
 
 
-def label_tells_apart(chosen: ActionKeys, student: ActionKeys, policy: Policy) -> bool:
+def label_tells_apart(chosen: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
     """Return whether two actions of the same intent still make a pair.
 
     They do where the student's cannot be carried out, where only the student guesses names, or where neither
@@ -152,7 +152,7 @@ def label_tells_apart(chosen: ActionKeys, student: ActionKeys, policy: Policy) -
     return bool(all(asked) and all(own) and asked and own) and asked != own
 
 
-def _needs_extra_vote(chosen: ActionKeys, student: ActionKeys, policy: Policy) -> bool:
+def _needs_extra_vote(chosen: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
     """Return whether a pair needs one vote more than the threshold.
 
     It does for a guess against an action that is none, and between two writes of unknown outcome.

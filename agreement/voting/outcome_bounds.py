@@ -20,12 +20,12 @@ from tracemill.agreement.voting.labels import (
     label_of,
     label_tells_apart,
 )
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.harnesses.core.vocabulary import WRITES
 
 
 def bounds_exclude_pair(
-    votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: Policy
+    votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: VotePolicy
 ) -> bool:
     """Return whether no completion makes a pair.
 
@@ -44,7 +44,7 @@ def bounds_exclude_pair(
 
 
 def bounds_ensure_pair(
-    votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: Policy
+    votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: VotePolicy
 ) -> bool:
     """Return whether the votes make a pair and every completion makes the same one.
 
@@ -61,7 +61,7 @@ def bounds_ensure_pair(
 
 
 def _may_be_half_bare(
-    votes: Sequence[ValidVote], label: VoteLabel, student: ActionKeys, policy: Policy
+    votes: Sequence[ValidVote], label: VoteLabel, student: ActionKeys, policy: VotePolicy
 ) -> bool:
     """Return whether all votes must agree, or must where a text joins an end of the work by a call."""
     backers = [votes[place].keys for place in label.backers]
@@ -70,7 +70,7 @@ def _may_be_half_bare(
     )
 
 
-def _never_in_pair(keys: ActionKeys, student: ActionKeys, policy: Policy) -> bool:
+def _never_in_pair(keys: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
     """Return whether no group with this vote makes a pair, whoever joins it."""
     by_intent = label_agrees_by_intent(keys, student, policy)
     if keys.at(policy.level) == student.at(policy.level) and not by_intent:
@@ -83,7 +83,7 @@ def _never_in_pair(keys: ActionKeys, student: ActionKeys, policy: Policy) -> boo
     return policy.level != "intent" and not by_intent and in_ladder_dead_zone(keys, student)
 
 
-def _may_share_group(one: ActionKeys, other: ActionKeys, student: ActionKeys, policy: Policy) -> bool:
+def _may_share_group(one: ActionKeys, other: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
     if one.at(policy.level) == other.at(policy.level):
         return True
     agree = label_agrees_by_intent(one, student, policy) and label_agrees_by_intent(other, student, policy)
@@ -95,7 +95,7 @@ def _may_win(
     group: Sequence[int],
     student: ActionKeys,
     waiting: Sequence[str],
-    policy: Policy,
+    policy: VotePolicy,
 ) -> bool:
     """Return whether a group can lead where every outstanding vote joins it."""
     most = len(group) + len(waiting)
@@ -116,7 +116,7 @@ def _may_win(
 
 
 def _fixed_by_key(
-    votes: Sequence[ValidVote], label: VoteLabel, student: ActionKeys, waiting: int, policy: Policy
+    votes: Sequence[ValidVote], label: VoteLabel, student: ActionKeys, waiting: int, policy: VotePolicy
 ) -> bool:
     """Return whether the backers have one key and no other action can draw level."""
     if len({votes[place].keys.at(policy.level) for place in label.backers}) > 1:
@@ -127,13 +127,17 @@ def _fixed_by_key(
     return _largest(rest, policy) + waiting < len(label.backers)
 
 
-def _largest(rest: Sequence[ActionKeys], policy: Policy) -> int:
+def _largest(rest: Sequence[ActionKeys], policy: VotePolicy) -> int:
     """Return the most of these votes that have one key."""
     return max(Counter(keys.at(policy.level) for keys in rest).values(), default=0)
 
 
 def _fixed_by_intent(
-    votes: Sequence[ValidVote], lead: ActionKeys, student: ActionKeys, waiting: Sequence[str], policy: Policy
+    votes: Sequence[ValidVote],
+    lead: ActionKeys,
+    student: ActionKeys,
+    waiting: Sequence[str],
+    policy: VotePolicy,
 ) -> bool:
     """Return whether every action that can still lead has the leading intent and makes a pair."""
     same_intent = [vote for vote in votes if vote.keys.intent == lead.intent]
@@ -162,7 +166,7 @@ def _single(keys: ActionKeys) -> bool:
     return len(keys.effects) == 1 and not keys.effects[0].setup
 
 
-def _fewest_families(families: Sequence[str], policy: Policy) -> int:
+def _fewest_families(families: Sequence[str], policy: VotePolicy) -> int:
     """Return the least number of families that a threshold of votes can be of."""
     found, missing = 0, policy.threshold
     for _, count in Counter(families).most_common():

@@ -11,7 +11,7 @@ PolicyName = Literal["default", "strict"]
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class VotePolicy:
     """The rule by which votes make a pair.
 
     At least `threshold` valid votes for one action other than the student's are needed, from at least
@@ -39,12 +39,12 @@ class Policy:
     proven: bool = True
 
 
-DEFAULT = Policy()
-STRICT = Policy("strict", level="canonical", far=False, unanimous=True)
-POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (DEFAULT, STRICT)}
+DEFAULT = VotePolicy()
+STRICT = VotePolicy("strict", level="canonical", far=False, unanimous=True)
+POLICIES: Mapping[str, VotePolicy] = {policy.name: policy for policy in (DEFAULT, STRICT)}
 
 
-def policy_named(name: str, **changes: object) -> Policy:
+def policy_named(name: str, **changes: object) -> VotePolicy:
     """Return the policy of that name with these fields changed; None leaves a field alone.
 
     Raises ConfigError for an unknown name.

@@ -13,7 +13,7 @@ from tracemill.agreement.voting.labels import (
     Verdict,
     label_of,
 )
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.world.replay_context import environment_at
 from tracemill.agreement.world.world_state import ContextHistory, EnvironmentState
 from tracemill.records.families import UNKNOWN
@@ -55,7 +55,7 @@ def tally_votes(
     state: TraceState,
     tools: tuple[ToolSpec, ...],
     replies: Sequence[TeacherReply],
-    policy: Policy,
+    policy: VotePolicy,
     record: ContextHistory | None = None,
 ) -> VoteResult:
     """Count the replies at a step under a policy, whatever their order.
@@ -88,7 +88,7 @@ def vote_of_reply(reply: TeacherReply, known: ActionKeys) -> ValidVote:
 
 
 def _ballots(
-    state: TraceState, world: EnvironmentState, replies: Iterable[TeacherReply], policy: Policy
+    state: TraceState, world: EnvironmentState, replies: Iterable[TeacherReply], policy: VotePolicy
 ) -> list[_Ballot]:
     ballots: list[_Ballot] = []
     voted: set[str] = set()
@@ -104,7 +104,9 @@ def _ballots(
     return ballots
 
 
-def why_no_vote(reply: TeacherReply, tools: tuple[ToolSpec, ...], state: TraceState, policy: Policy) -> str:
+def why_no_vote(
+    reply: TeacherReply, tools: tuple[ToolSpec, ...], state: TraceState, policy: VotePolicy
+) -> str:
     """Return why a reply is not a valid vote, "" where it is."""
     reason = why_reply_invalid(reply, tools, state.trace.harness)
     if not reason and policy.exclude_student_family and _is_kin(reply, state):

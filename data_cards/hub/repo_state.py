@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from tracemill.data_cards.hub.hub_errors import translate_hub_errors
-from tracemill.data_cards.model.manifest import MANIFEST, Manifest, Published
+from tracemill.data_cards.model.manifest import MANIFEST, Manifest, PublishedManifest
 from tracemill.data_cards.model.versions import REPO_ID, parse_version_key
 from tracemill.records.errors import ReleaseError
 
@@ -26,7 +26,7 @@ class HubRepo:
     head: str
     private: bool
     files: tuple[str, ...]
-    manifest: Published | None
+    manifest: PublishedManifest | None
     tags: Mapping[str, str]
 
 
@@ -122,11 +122,11 @@ def read_repo_state(api: "HfApi", repo_id: str) -> HubRepo | None:
     return HubRepo(repo_id, head, bool(info.private), files, manifest, tags)
 
 
-def read_repo_manifest(api: "HfApi", repo_id: str, commit: str) -> Published | None:
+def read_repo_manifest(api: "HfApi", repo_id: str, commit: str) -> PublishedManifest | None:
     """Return the manifest at a commit, None if there is none of tracemill."""
     data = read_repo_file(api, repo_id, MANIFEST, commit)
     try:
-        return None if data is None else Published.model_validate_json(data)
+        return None if data is None else PublishedManifest.model_validate_json(data)
     except ValidationError:
         return None
 

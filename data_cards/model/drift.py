@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracemill.data_cards.model.drift_bounds import DriftBounds
-from tracemill.data_cards.model.manifest import Published
+from tracemill.data_cards.model.manifest import PublishedManifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class DriftFigures:
     length_ratio: float | None
 
     @classmethod
-    def of(cls, manifest: Published) -> "DriftFigures":
+    def of(cls, manifest: PublishedManifest) -> "DriftFigures":
         """Compute the figures of a manifest."""
         agreeing = sum(votes.get("agreeing", 0) for votes in manifest.votes.values())
         counted = agreeing + sum(votes.get("other", 0) for votes in manifest.votes.values())

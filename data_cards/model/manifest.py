@@ -205,7 +205,7 @@ class Manifest(_Frozen):
         return {split: entry.rows for split, entry in table.splits.items()} if table else {}
 
 
-class Published(BaseModel):
+class PublishedManifest(BaseModel):
     """The fields that are read of the manifest of a published version of any tracemill."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -223,7 +223,7 @@ class Published(BaseModel):
     teachers: tuple[TeacherEntry, ...] = ()
 
     @classmethod
-    def of(cls, manifest: Manifest) -> "Published":
+    def of(cls, manifest: Manifest) -> "PublishedManifest":
         """Build it from the manifest of a local release."""
         return cls.model_validate_json(manifest.model_dump_json())
 

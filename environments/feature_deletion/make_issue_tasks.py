@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tracemill.environments.feature_deletion.make_tasks import RESTORATIONS, Bench, TaskReport
+from tracemill.environments.feature_deletion.make_tasks import RESTORATIONS, TaskReport, TestedRepository
 from tracemill.environments.feature_deletion.read_issue_rows import IssueRow, check_out
 from tracemill.environments.feature_deletion.source_tree import SourceTree, read_source_tree
 from tracemill.environments.harbor.task_files import IN_IMAGE
@@ -16,7 +16,7 @@ from tracemill.environments.sandbox.container import ContainerSandbox
 from tracemill.environments.sandbox.python_runtime import make_readable
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
-from tracemill.environments.verdict.judge import Exam
+from tracemill.environments.verdict.judge import TaskTests
 from tracemill.records.errors import EnvironmentTaskError
 
 _DETAILS = """\
@@ -97,7 +97,7 @@ def _make(
         checkout = sandbox.copy_out(IN_IMAGE, work / "image")
     solved = check_out(checkout, row, work / "solved", row.test_patch, row.patch)
     base = check_out(checkout, row, work / "base", row.test_patch)
-    bench = Bench(solved, work, sandbox, packages, seed)
+    bench = TestedRepository(solved, work, sandbox, packages, seed)
     before = read_source_tree(base, work / "before")
     make_readable(work / "before")
     changed = _changed(before.code, bench.tree.code)
@@ -128,10 +128,10 @@ def _make(
 def _write(
     row: IssueRow,
     folder: Path,
-    bench: Bench,
+    bench: TestedRepository,
     before: SourceTree,
     changed: Sequence[str],
-    exam: Exam,
+    exam: TaskTests,
     image: str,
 ) -> Task:
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", row.instance_id)

@@ -32,7 +32,7 @@ from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_re
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.verdict.change_expectations import change_expectations
-from tracemill.environments.verdict.judge import Exam, digest_of, judge, passes, passing
+from tracemill.environments.verdict.judge import TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 from tracemill.records.errors import EnvironmentTaskError
 
@@ -78,7 +78,7 @@ def make_tasks(
     with tempfile.TemporaryDirectory(prefix="tracemill-tasks-") as scratch:
         work = Path(scratch)
         work.chmod(0o755)
-        bench = Bench(repository, work, sandbox, packages, seed)
+        bench = TestedRepository(repository, work, sandbox, packages, seed)
         features = choose_features(bench.tree, bench.covered, 20 * most, seed, least_lines)
         for number, feature in enumerate(features):
             if report.made >= most:
@@ -92,7 +92,7 @@ def make_tasks(
                 yield bench.write(made, feature, origin, folder, report.made)
 
 
-class Bench:
+class TestedRepository:
     """A repository on which features are tried: its baseline, its canaries, its coverage."""
 
     def __init__(
@@ -133,7 +133,7 @@ class Bench:
 
     def try_feature(
         self, feature: Feature, number: int, restorations: int, report: TaskReport, faults: int
-    ) -> tuple[Path, Exam] | None:
+    ) -> tuple[Path, TaskTests] | None:
         """Delete a feature and pass it through the gates; None, counted, where one refuses."""
         broken = make_readable(delete_feature(self.tree, feature, self._work / f"deleted-{number}"))
         wrong = self._wrong_answers(feature, number, faults)
@@ -149,7 +149,7 @@ class Bench:
         wrong_answers: Iterable[tuple[str, Path]] = (),
         may_count: Callable[[str], bool] = lambda test: True,
         may_guard: Callable[[str], bool] = lambda test: True,
-    ) -> Exam | None:
+    ) -> TaskTests | None:
         """Return the exam of code without a feature; None, counted, where a gate refuses.
 
         `wrong_answers` are named copies of the code that no task may reward; `may_count` and `may_guard`
@@ -191,7 +191,7 @@ class Bench:
                 (faulty / file).write_text(text, encoding="utf-8")
                 yield "a planted fault", make_readable(faulty)
 
-    def _exam(self, counted: Sequence[str], kept: Sequence[str]) -> Exam:
+    def _exam(self, counted: Sequence[str], kept: Sequence[str]) -> TaskTests:
         """Return an exam of the files that hold the counted tests, and of others while they are quick."""
         seconds: defaultdict[str, float] = defaultdict(float)
         for test, each in self.baseline.items():
@@ -204,7 +204,7 @@ class Bench:
                 files.add(file)
         guard = [test for test in kept if _file(test) in files]
         canaries = sorted(test for test in (*counted, *guard) if test in self._canaries)
-        return Exam(
+        return TaskTests(
             self.tree.tests,
             self._wrong,
             tuple(sorted(files)),
@@ -216,7 +216,7 @@ class Bench:
         )
 
     def write(
-        self, made: tuple[Path, Exam], feature: Feature, origin: Origin, folder: Path, number: int
+        self, made: tuple[Path, TaskTests], feature: Feature, origin: Origin, folder: Path, number: int
     ) -> Task:
         """Write a task: what the agent sees, the exam, the original."""
         broken, exam = made

@@ -46,7 +46,7 @@ class _Edit:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _ExpectedValue:
     node: ast.expr
     start: int
     end: int
@@ -65,9 +65,9 @@ class _Place:
         return self.node.value if isinstance(self.node, ast.Constant) else self.text
 
 
-def _exchanged(places: Sequence[_Place], rng: random.Random) -> Mapping[int, str]:
+def _exchanged(places: Sequence[_ExpectedValue], rng: random.Random) -> Mapping[int, str]:
     """Return the texts of places that took another place's, by start: as many as can have another value."""
-    kinds: defaultdict[str, list[_Place]] = defaultdict(list)
+    kinds: defaultdict[str, list[_ExpectedValue]] = defaultdict(list)
     for place in places:
         if place.kind and "\n" not in place.text:
             kinds[place.kind].append(place)
@@ -107,12 +107,12 @@ def change_expectations(source: str, seed: int) -> str:
     starts = [0]
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    places: dict[int, _Place] = {}
+    places: dict[int, _ExpectedValue] = {}
     for expected in _expectations(tree):
         if expected.end_lineno is not None and expected.end_col_offset is not None:
             start = starts[expected.lineno - 1] + expected.col_offset
             end = starts[expected.end_lineno - 1] + expected.end_col_offset
-            places[start] = _Place(expected, start, end, data[start:end].decode())
+            places[start] = _ExpectedValue(expected, start, end, data[start:end].decode())
     changed = _exchanged([*places.values()], rng)
     edits: dict[int, _Edit] = {}
     for start, place in places.items():

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 
-class Mixed(Protocol):
+class WrongTests(Protocol):
     """Says which tests of a run were the wrong version."""
 
     def is_wrong(self, test: str) -> bool:
@@ -16,7 +16,7 @@ def decide(
     fail_to_pass: Sequence[str],
     pass_to_pass: Sequence[str],
     canaries: Sequence[str],
-    mixed: Sequence[tuple[Mapping[str, str], Mixed]],
+    mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
 ) -> tuple[float, list[str], list[str], list[str]]:
     """Return the reward, and the tests that passed, that broke, and whose canaries passed.
 
@@ -43,7 +43,7 @@ def is_lost(
     fail_to_pass: Sequence[str],
     pass_to_pass: Sequence[str],
     canaries: Sequence[str],
-    mixed: Sequence[tuple[Mapping[str, str], Mixed]],
+    mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
 ) -> bool:
     """Return whether the reward is 0 whatever further runs say.
 

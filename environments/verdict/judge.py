@@ -25,7 +25,7 @@ _LEAST_SECONDS, _SLOWER = 20.0, 20.0
 
 
 @dataclass(frozen=True)
-class Exam:
+class TaskTests:
     """The tests of a task: right and wrong copies of the same files, and which tests count.
 
     `fail_to_pass` failed with the feature deleted; `pass_to_pass` passed with and without it. Each of
@@ -60,7 +60,7 @@ class Verdict:
         return self.reward == 1.0
 
 
-def judge(bed: TestBed, exam: Exam, candidate: Path, rng: random.Random | None = None) -> Verdict:
+def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | None = None) -> Verdict:
     """Run the tests of an exam on a candidate repository and return the verdict."""
     rng = rng or random.SystemRandom()
     bed = _timed(bed, exam)
@@ -92,18 +92,18 @@ def judge(bed: TestBed, exam: Exam, candidate: Path, rng: random.Random | None =
     )
 
 
-def passes(bed: TestBed, exam: Exam, candidate: Path) -> bool:
+def passes(bed: TestBed, exam: TaskTests, candidate: Path) -> bool:
     """Return whether a candidate passes what counts in one process, which is believed: for trusted code."""
     run = _timed(bed, exam).run(candidate, exam.tests, exam.files)
     return all(run.passed(test) for test in (*exam.fail_to_pass, *exam.pass_to_pass))
 
 
-def _timed(bed: TestBed, exam: Exam) -> TestBed:
+def _timed(bed: TestBed, exam: TaskTests) -> TestBed:
     """Return the bed with the time limit of an exam."""
     return replace(bed, limits=replace(bed.limits, seconds=max(_LEAST_SECONDS, _SLOWER * exam.seconds)))
 
 
-def _notes(exam: Exam, runs: Sequence[TestRun]) -> list[str]:
+def _notes(exam: TaskTests, runs: Sequence[TestRun]) -> list[str]:
     """Return what speaks against a run beside its outcomes."""
     notes = []
     if digest_of(exam.tests, exam.wrong_tests) != exam.digest:

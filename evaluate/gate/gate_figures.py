@@ -17,12 +17,12 @@ from tracemill.evaluate.gate.gate_step import (
     oracle_gate_scores,
     recall_area,
 )
-from tracemill.evaluate.table.draw_steps import Asker
+from tracemill.evaluate.table.draw_steps import DrawStepBuilder
 from tracemill.evaluate.table.recorded_states import Table, is_recorded_in_half, is_tuning
 from tracemill.evaluate.table.rules import Voters, product_label_rule
 from tracemill.evaluate.table.scores import quantiles
-from tracemill.evaluate.table.student_draws import Draw, Poll
-from tracemill.teachers.gate.features import GateStepFacts
+from tracemill.evaluate.table.student_draws import StudentDraw, TableVotes
+from tracemill.teachers.gate.features import GateStepFeatures
 from tracemill.teachers.gate.pair_model import PairModel
 
 BASELINES: tuple[GatePolicy, ...] = ("all", "random")
@@ -52,8 +52,8 @@ class GateDraw:
 
 def gate_figure_draws(
     table: Table,
-    facts: Mapping[tuple[int, str], GateStepFacts],
-    draws: Sequence[Draw],
+    facts: Mapping[tuple[int, str], GateStepFeatures],
+    draws: Sequence[StudentDraw],
     voters: Voters,
     half: str,
 ) -> list[GateDraw]:
@@ -62,7 +62,7 @@ def gate_figure_draws(
     `table` has all tasks; `half` is the one that counts.
     """
     rule = product_label_rule(voters)
-    asker, found = Asker(Poll(table), rule), list[GateDraw]()
+    asker, found = DrawStepBuilder(TableVotes(table), rule), list[GateDraw]()
     for draw in draws:
         steps = build_gate_steps(asker.steps(draw), facts, table.rewarded)
         parts = {side: [step for step in steps if is_tuning(step.task) == side] for side in (True, False)}

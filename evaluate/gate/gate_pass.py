@@ -19,10 +19,10 @@ from tracemill.evaluate.gate.gate_step import (
     tiered_gate_step_shares,
 )
 from tracemill.records.identity import digest
-from tracemill.teachers.gate.budget_pacing import Pacer, paced_explored_share
+from tracemill.teachers.gate.budget_pacing import BudgetPacer, paced_explored_share
 from tracemill.teachers.gate.pair_model import PRIOR, PairModel, PairPrior, Row, learn_pair_model
 from tracemill.teachers.gate.pair_value import ValuedStep, score_pair_values
-from tracemill.teachers.gate.totals_estimate import EstimatedTotals, StepChance, estimate_totals
+from tracemill.teachers.gate.totals_estimate import EstimatedTotals, LoggedStep, estimate_totals
 
 BATCH = 64
 GatePolicy = Literal["all", "voi", "random"]
@@ -64,7 +64,7 @@ class _Run:
     seed: int
     explore: float
     belief: PairModel
-    pacer: Pacer = field(default_factory=Pacer)
+    pacer: BudgetPacer = field(default_factory=BudgetPacer)
     rows: list[Row] = field(default_factory=list[Row])
     spent_usd: float = 0.0
     kept_usd: float = 0.0
@@ -73,7 +73,7 @@ class _Run:
     """Whether a step is drawn at random, by step id."""
     coming: list[float] = field(default_factory=list[float])
     """Cost of each teacher at the other steps to come."""
-    chances: list[StepChance] = field(default_factory=list[StepChance])
+    chances: list[LoggedStep] = field(default_factory=list[LoggedStep])
     asked: dict[str, tuple[GateStep, int]] = field(default_factory=dict[str, tuple[GateStep, int]])
 
     def learns(self) -> bool:
@@ -147,7 +147,7 @@ def _ask(run: _Run, step: GateStep, made: ValuedStep, explored: bool, taken: boo
     asked = (explored or taken) and run.spent_usd + cost + run.kept_usd <= run.budget_usd
     label = float(step.tiered_pair) if asked else None
     chance = 1.0 if taken else run.explore
-    run.chances.append(StepChance(chance, made.belief, label, explored or taken))
+    run.chances.append(LoggedStep(chance, made.belief, label, explored or taken))
     if asked:
         run.spent_usd += cost
         run.asked[step.facts.step_id] = (step, len(step.calls_usd) if explored else step.agreed)

@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 
 from tracemill.agreement.voting.policy import DEFAULT
 from tracemill.evaluate.table.draw_steps import AskedStep
-from tracemill.teachers.gate.features import GateStepFacts
+from tracemill.teachers.gate.features import GateStepFeatures
 from tracemill.teachers.gate.pair_model import PairModel, learn_pair_model
 from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
 
@@ -27,7 +27,7 @@ class GateStep:
     """
 
     task: str
-    facts: GateStepFacts
+    facts: GateStepFeatures
     expected_usd: tuple[float, ...]
     calls_usd: tuple[float, ...]
     certain: int
@@ -60,7 +60,7 @@ class GateStep:
 
 def build_gate_steps(
     steps: Sequence[AskedStep],
-    facts: Mapping[tuple[int, str], GateStepFacts],
+    facts: Mapping[tuple[int, str], GateStepFeatures],
     rewarded: bool = True,
 ) -> list[GateStep]:
     """Return the steps of a draw as a gate sees them.
@@ -74,7 +74,7 @@ def build_gate_steps(
 
 
 def _gate_step(
-    step: AskedStep, facts: GateStepFacts, answers: Mapping[str, float], rewarded: bool
+    step: AskedStep, facts: GateStepFeatures, answers: Mapping[str, float], rewarded: bool
 ) -> GateStep:
     costs = [
         answer.usd

@@ -15,7 +15,7 @@ from tracemill.evaluate.table.recorded_states import Table, TableState
 from tracemill.records.message import Action, Message
 from tracemill.records.storage.text_lines import lines_of
 from tracemill.records.trace import Context, Outcome, Step, Trace
-from tracemill.teachers.gate.features import GateStepFacts, build_step_features
+from tracemill.teachers.gate.features import GateStepFeatures, build_step_features
 from tracemill.teachers.offline.recorded_table import RecordedState, iter_recorded_table
 from tracemill.teachers.offline.recorded_values import recorded_ending_value
 
@@ -23,7 +23,7 @@ _GOES_ON = Message("assistant", "(the session goes on)")
 
 
 @dataclass(frozen=True, slots=True)
-class Aftermath:
+class ActionResult:
     """The result of an action, and the outcome of the session; `unknown` where it went on."""
 
     result: str | None
@@ -31,7 +31,7 @@ class Aftermath:
     outcome: Outcome
 
 
-def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], GateStepFacts]:
+def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], GateStepFeatures]:
     """Return the facts of every step of a table, by state number and model.
 
     Raises TeacherError where the file cannot be read.
@@ -43,7 +43,7 @@ def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], GateStepF
         for model, answer in row.answers.items()
     }
     after = dict(_aftermaths(path))
-    found: dict[tuple[int, str], GateStepFacts] = {}
+    found: dict[tuple[int, str], GateStepFeatures] = {}
     for state in table.states:
         for model in state.acted:
             action = acts[state.state_id, model]
@@ -53,7 +53,7 @@ def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], GateStepF
     return found
 
 
-def _aftermaths(path: Path) -> Iterator[tuple[tuple[str, str], Aftermath]]:
+def _aftermaths(path: Path) -> Iterator[tuple[tuple[str, str], ActionResult]]:
     for line in lines_of(path):
         try:
             row = orjson.loads(line)
@@ -65,20 +65,20 @@ def _aftermaths(path: Path) -> Iterator[tuple[tuple[str, str], Aftermath]]:
                 yield (state_id, str(model)), _aftermath(action)
 
 
-def _aftermath(action: Mapping[str, Any]) -> Aftermath:
+def _aftermath(action: Mapping[str, Any]) -> ActionResult:
     result, ended = action.get("observation"), action.get("last_turn") is True
     ending = recorded_ending_value(action)
     outcome: Outcome = "unknown"
     if ended and ending is not None:
         outcome = "resolved" if ending >= 1 else "not_resolved"
-    return Aftermath(result if isinstance(result, str) else None, ended, outcome)
+    return ActionResult(result if isinstance(result, str) else None, ended, outcome)
 
 
 def _steps(state: TableState) -> int:
     return sum(message.role == "assistant" for message in state.messages)
 
 
-def _trace(state: TableState, model: str, action: Action, after: Aftermath | None) -> Trace:
+def _trace(state: TableState, model: str, action: Action, after: ActionResult | None) -> Trace:
     """Return the session up to the result of the action."""
     calls = tuple(replace(call, id=f"last-{place}") for place, call in enumerate(action.tool_calls))
     messages = [*state.messages, replace(action.to_message(), tool_calls=calls)]

@@ -10,10 +10,10 @@ from statistics import mean
 from tracemill.agreement.equivalence.ladder import ActionKeys
 from tracemill.agreement.voting.early_stop import Stop, why_stop_early
 from tracemill.agreement.voting.labels import ValidVote
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.evaluate.table.recorded_states import RecordedAction, TableState
 from tracemill.evaluate.table.rules import VoteRule
-from tracemill.evaluate.table.student_draws import Decided, Draw, Poll, may_be_asked
+from tracemill.evaluate.table.student_draws import DecidedPair, StudentDraw, TableVotes, may_be_asked
 from tracemill.records.message import Message
 from tracemill.teachers.pricing.cache_rules import cache_rule
 from tracemill.teachers.pricing.prompt_cache import PromptCache, TokenCosts
@@ -77,17 +77,17 @@ WAYS: tuple[Stop, ...] = ("off", "lossless", "tiered")
 
 
 @dataclass(slots=True)
-class Asker:
+class DrawStepBuilder:
     """A builder of the steps of draws under one rule; decisions are cached across draws."""
 
-    poll: Poll
+    poll: TableVotes
     rule: VoteRule
     _decided: dict[tuple[int, str, tuple[str, ...], tuple[str, ...], Stop], bool] = field(
         default_factory=dict
     )
     _means: dict[str, float] = field(default_factory=dict)
 
-    def order(self, draw: Draw) -> tuple[str, ...]:
+    def order(self, draw: StudentDraw) -> tuple[str, ...]:
         """Return the teachers asked, cheapest first by their mean call in the table."""
         asked = may_be_asked(self.poll.table, draw, self.rule.policy)
         return tuple(sorted(asked, key=lambda model: (self._mean_usd(model), model)))
@@ -97,7 +97,7 @@ class Asker:
             self._means[model] = mean(state.acted[model].usd for state in self.poll.states(model))
         return self._means[model]
 
-    def steps(self, draw: Draw) -> list[AskedStep]:
+    def steps(self, draw: StudentDraw) -> list[AskedStep]:
         """Return the student's steps where every asked teacher has an answer, by task, then depth.
 
         Return no step where nobody may be asked.
@@ -155,7 +155,7 @@ class Asker:
         answers: Sequence[TeacherAnswer],
         count: int,
         stop: Stop,
-        policy: Policy,
+        policy: VotePolicy,
     ) -> bool:
         votes = [each.vote for each in answers[:count] if each.vote is not None]
         waiting = tuple(each.acted.family for each in answers[count:])
@@ -169,4 +169,4 @@ class Asker:
         if len(voters) < self.rule.policy.threshold:
             return None
         label = self.poll.panel(state, student, voters).label(self.rule)
-        return None if label.chosen is None else Decided(state, student, voters[label.chosen]).score
+        return None if label.chosen is None else DecidedPair(state, student, voters[label.chosen]).score

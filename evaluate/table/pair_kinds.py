@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tracemill.evaluate.table.student_draws import Decided
+from tracemill.evaluate.table.student_draws import DecidedPair
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.pairs.caps import PairCaps, apply_caps, is_deciding
 from tracemill.records.identity import make_trace_id
@@ -16,7 +16,7 @@ SHOWN = tuple(map(str, Operation))
 NAVIGATION = frozenset(map(str, (Operation.READ, Operation.SEARCH, Operation.LIST)))
 
 
-def pair_kinds_from_teachers(decided: Iterable[Decided], votes: int) -> list[DPOPair]:
+def pair_kinds_from_teachers(decided: Iterable[DecidedPair], votes: int) -> list[DPOPair]:
     """Return the teachers' pairs over all draws, one per step of a student, without texts.
 
     `votes` is how many teachers agree on each.
@@ -30,7 +30,7 @@ def pair_kinds_from_teachers(decided: Iterable[Decided], votes: int) -> list[DPO
     return list(found.values())
 
 
-def _row(step_id: str, pair: Decided, votes: int) -> DPOPair:
+def _row(step_id: str, pair: DecidedPair, votes: int) -> DPOPair:
     chosen, rejected = pair.operations
     repository, dash, _ = pair.state.task.rpartition("-")
     return DPOPair(

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from tracemill.agreement.equivalence.ladder import Level
-from tracemill.agreement.voting.policy import DEFAULT, STRICT, Policy
+from tracemill.agreement.voting.policy import DEFAULT, STRICT, VotePolicy
 from tracemill.records.errors import ConfigError
 
 Voters = Literal["two families", "any family"]
@@ -33,7 +33,7 @@ class VoteRule:
 
     name: str
     voters: Voters
-    policy: Policy
+    policy: VotePolicy
     folded: bool = False
 
     @property
@@ -42,7 +42,7 @@ class VoteRule:
         return f"{self.name}, {self.voters}"
 
     @cached_property
-    def bare(self) -> Policy:
+    def bare(self) -> VotePolicy:
         """Return the policy without families, which many rules share."""
         return replace(self.policy, name="", min_families=1, exclude_student_family=False)
 

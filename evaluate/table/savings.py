@@ -18,7 +18,7 @@ StepChooser = Callable[[Sequence[AskedStep]], Sequence[bool]]
 
 
 @dataclass(slots=True)
-class Saved:
+class SavingsSums:
     """One way to ask: sums over draws by task, [tasks, fields].
 
     Fields are calls, USD, pairs, correct pairs, and how many of either are also found by asking every teacher
@@ -39,7 +39,7 @@ class Savings:
         self._places = {task: at for at, task in enumerate(tasks)}
         self._gates: dict[str, StepChooser] = {NO_GATE: lambda steps: [True] * len(steps), **(gates or {})}
         self.ways = [
-            Saved(stop, cached, gate, np.zeros((len(tasks), len(_FIELDS))))
+            SavingsSums(stop, cached, gate, np.zeros((len(tasks), len(_FIELDS))))
             for cached in (False, True)
             for gate in self._gates
             for stop in WAYS
@@ -53,7 +53,7 @@ class Savings:
                 if is_asked:
                     self._count(way, step)
 
-    def _count(self, way: Saved, step: AskedStep) -> None:
+    def _count(self, way: SavingsSums, step: AskedStep) -> None:
         replies = step.replies[: step.asked[way.stop]]
         score = step.kept[way.stop]
         way.sums[self._places[step.task]] += (
@@ -74,7 +74,7 @@ class Savings:
         return [_row(way, base, weights) for way in self.ways]
 
 
-def _row(way: Saved, base: NDArray[np.float64], weights: NDArray[np.float64]) -> dict[str, Any]:
+def _row(way: SavingsSums, base: NDArray[np.float64], weights: NDArray[np.float64]) -> dict[str, Any]:
     calls, usd, pairs, good, *_ = way.sums.sum(axis=0)
     row: dict[str, Any] = {"stop": way.stop, "cache": way.cached, "gate": way.gate}
     row |= {"calls": int(calls), "usd": round(float(usd), 6), "pairs": int(pairs), "good": int(good)}

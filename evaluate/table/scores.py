@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tracemill.evaluate.table.rules import VoteRule
-from tracemill.evaluate.table.student_draws import Draw, Poll, may_be_asked
+from tracemill.evaluate.table.student_draws import StudentDraw, TableVotes, may_be_asked
 
 SCORES = ("good", "tie", "bad", "unscored")
 INTERVAL = (0.025, 0.975)
@@ -31,7 +31,7 @@ class RuleScores:
 class PairTally:
     """Sums of the pairs of every rule, draw by draw."""
 
-    def __init__(self, poll: Poll, rules: Sequence[VoteRule], draws: int) -> None:
+    def __init__(self, poll: TableVotes, rules: Sequence[VoteRule], draws: int) -> None:
         """Start with no draw; `draws` is how many will be added."""
         self._poll = poll
         self._places = {task: at for at, task in enumerate(poll.table.tasks)}
@@ -39,7 +39,7 @@ class PairTally:
         self.tallied = [RuleScores(rule, np.zeros(shape, dtype=np.float64)) for rule in rules]
         self._added = 0
 
-    def add(self, draw: Draw) -> None:
+    def add(self, draw: StudentDraw) -> None:
         """Add the pairs of a draw."""
         for tallied in self.tallied:
             counts = tallied.counts[self._added]
@@ -121,7 +121,10 @@ def _number(value: float | NDArray[np.float64]) -> float | None:
 
 
 def build_rule_scores(
-    poll: Poll, draws: Sequence[Draw], tallied: Sequence[RuleScores], weights: NDArray[np.float64]
+    poll: TableVotes,
+    draws: Sequence[StudentDraw],
+    tallied: Sequence[RuleScores],
+    weights: NDArray[np.float64],
 ) -> list[dict[str, Any]]:
     """Return the figures of every rule, over its draws and over those with stronger teachers."""
     rows: list[dict[str, Any]] = []

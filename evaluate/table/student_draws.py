@@ -13,7 +13,7 @@ from math import comb
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, Level
 from tracemill.agreement.voting.labels import ValidVote, VoteLabel, label_of
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.evaluate.table.model_prices import spread_model_prices
 from tracemill.evaluate.table.recorded_states import Table, TableState
 from tracemill.evaluate.table.rules import VoteRule
@@ -25,7 +25,7 @@ TEACHERS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class StudentDraw:
     """A student and its teachers.
 
     `stronger`: each teacher's mean reward on first steps is at least the student's; False where rewards are
@@ -38,7 +38,7 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecidedPair:
     """A pair made by a rule: the student's action is rejected for that of the model `chosen`."""
 
     state: TableState
@@ -85,7 +85,7 @@ def draw_students(
     seed: int,
     students: Sequence[str] = (),
     teachers: Sequence[str] = (),
-) -> tuple[list[Draw], int]:
+) -> tuple[list[StudentDraw], int]:
     """Return every (student, trio of teachers), or a sample of `most`, and how many there are.
 
     `students` and `teachers` restrict the models; empty for all.
@@ -121,14 +121,14 @@ def _sampled(
     return iter(sorted(islice(drawn(), most)))
 
 
-def _draw(student: str, trio: tuple[str, ...], rewards_by_model: Mapping[str, float]) -> Draw:
+def _draw(student: str, trio: tuple[str, ...], rewards_by_model: Mapping[str, float]) -> StudentDraw:
     known = all(model in rewards_by_model for model in (student, *trio))
-    return Draw(
+    return StudentDraw(
         student, trio, known and all(rewards_by_model[model] >= rewards_by_model[student] for model in trio)
     )
 
 
-def may_be_asked(table: Table, draw: Draw, policy: Policy) -> tuple[str, ...]:
+def may_be_asked(table: Table, draw: StudentDraw, policy: VotePolicy) -> tuple[str, ...]:
     """Return the teachers of a draw that a policy asks.
 
     Teachers of the student's own family are left out where they may not vote, and all where too few are left.
@@ -141,7 +141,7 @@ def may_be_asked(table: Table, draw: Draw, policy: Policy) -> tuple[str, ...]:
 
 
 @dataclass(slots=True)
-class Panel:
+class StateVotes:
     """The votes at one state against one student; labels are cached by rule."""
 
     state: TableState
@@ -165,7 +165,7 @@ class Panel:
             )
         return found
 
-    def _may_agree(self, policy: Policy) -> bool:
+    def _may_agree(self, policy: VotePolicy) -> bool:
         """Return whether `threshold` votes can be for one action.
 
         Equal keys on a level imply equal keys on later levels, and alike actions share an intent.
@@ -181,7 +181,7 @@ _OPEN = VoteLabel("no_agreement")
 
 
 @dataclass(slots=True)
-class Poll:
+class TableVotes:
     """The votes of any models on a table, by any rule.
 
     Decisions are cached for one student: process draws by student.
@@ -189,10 +189,10 @@ class Poll:
 
     table: Table
     _student: str = ""
-    _panels: dict[tuple[int, tuple[str, ...], bool], Panel] = field(default_factory=dict)
+    _panels: dict[tuple[int, tuple[str, ...], bool], StateVotes] = field(default_factory=dict)
     _votes: dict[tuple[int, str, bool], ValidVote] = field(default_factory=dict)
     _by_student: dict[str, list[TableState]] = field(default_factory=dict)
-    _of_draw: dict[tuple[Draw, bool, bool], list[Panel]] = field(default_factory=dict)
+    _of_draw: dict[tuple[StudentDraw, bool, bool], list[StateVotes]] = field(default_factory=dict)
 
     def states(self, student: str) -> Sequence[TableState]:
         """Return the states where a model acted, by task, then depth."""
@@ -203,16 +203,16 @@ class Poll:
             self._by_student[student] = found
         return self._by_student[student]
 
-    def pairs(self, draw: Draw, rule: VoteRule) -> Iterator[Decided]:
+    def pairs(self, draw: StudentDraw, rule: VoteRule) -> Iterator[DecidedPair]:
         """Yield the pairs that a rule makes of a draw, by task, then depth."""
         for panel in self.panels(draw, rule):
             if len(panel.voters) < rule.policy.threshold:
                 continue
             label = panel.label(rule)
             if label.chosen is not None:
-                yield Decided(panel.state, draw.student, panel.voters[label.chosen])
+                yield DecidedPair(panel.state, draw.student, panel.voters[label.chosen])
 
-    def panels(self, draw: Draw, rule: VoteRule) -> Sequence[Panel]:
+    def panels(self, draw: StudentDraw, rule: VoteRule) -> Sequence[StateVotes]:
         """Return the student's states with their voters under this rule, by task, then depth."""
         own = self.table.families[draw.student]
         exclude_own = rule.policy.exclude_student_family and own != UNKNOWN
@@ -221,7 +221,7 @@ class Poll:
             if all(known[0] != draw for known in self._of_draw):
                 self._of_draw.clear()
             teachers = [t for t in draw.teachers if not (exclude_own and self.table.families[t] == own)]
-            found: list[Panel] = []
+            found: list[StateVotes] = []
             for state in self.states(draw.student):
                 acted = state.acted
                 voters = tuple([t for t in teachers if t in acted and (rule.folded or not acted[t].reason)])
@@ -229,7 +229,9 @@ class Poll:
             self._of_draw[place] = found
         return self._of_draw[place]
 
-    def panel(self, state: TableState, student: str, voters: tuple[str, ...], folded: bool = False) -> Panel:
+    def panel(
+        self, state: TableState, student: str, voters: tuple[str, ...], folded: bool = False
+    ) -> StateVotes:
         """Return the votes at a state; `voters` are sorted."""
         if student != self._student:
             self._panels.clear()
@@ -239,7 +241,7 @@ class Poll:
         if found is None:
             own = self.vote(state, student, folded).keys
             votes = tuple([self.vote(state, name, folded) for name in voters])
-            found = self._panels[place] = Panel(state, student, voters, own, votes)
+            found = self._panels[place] = StateVotes(state, student, voters, own, votes)
         return found
 
     def vote(self, state: TableState, model: str, folded: bool = False) -> ValidVote:

@@ -32,7 +32,7 @@ NO_RUN = "line of the runs that is no run"
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class WholeRuns:
     """Runs as traces, in file order, and what could not be read, by reason."""
 
     traces: tuple[Trace, ...]
@@ -54,7 +54,7 @@ class Runs:
         return [*found, *siblings], reasons + why
 
 
-def read_runs(path: Path, harness: str) -> Runs:
+def read_runs(path: Path, harness: str) -> WholeRuns:
     """Read the runs of a file, of agents in this harness; invalid lines are counted and skipped.
 
     Raises SourceError where the file cannot be read, or has no run.
@@ -74,7 +74,7 @@ def read_runs(path: Path, harness: str) -> Runs:
         ) from None
     if not traces:
         raise SourceError(f"{path} has no run", "lines with instance_id, model, task and steps")
-    return Runs(tuple(traces.values()), broken)
+    return WholeRuns(tuple(traces.values()), broken)
 
 
 def _trace(row: Mapping[str, Any], harness: str) -> Trace:

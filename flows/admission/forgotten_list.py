@@ -35,7 +35,7 @@ class _Value(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ForgottenList:
     """The list of a workspace.
 
     `versions` are removed releases by name, whose numbers are not used again.
@@ -49,7 +49,7 @@ class Forgotten:
     _starts: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def of(cls, work: Workspace) -> "Forgotten":
+    def of(cls, work: Workspace) -> "ForgottenList":
         """Read the list as it stands.
 
         Raises WorkspaceError where the file is no such list: a broken one would let everything back in.
@@ -107,7 +107,7 @@ class Forgotten:
         projects: Iterable[str] = (),
         versions: Iterable[tuple[str, str]] = (),
         values: Iterable[str] = (),
-    ) -> "Forgotten":
+    ) -> "ForgottenList":
         """Return the list with more on it."""
         return replace(
             self,

@@ -5,7 +5,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tracemill.flows.admission.forgotten_list import Forgotten
+from tracemill.flows.admission.forgotten_list import ForgottenList
 from tracemill.flows.admission.list_scope import ListScope
 from tracemill.flows.admission.trace_filter import TraceFilter
 from tracemill.privacy.core.placeholder_keys import workspace_key
@@ -105,4 +105,4 @@ def _redaction_key(work: Workspace) -> bytes:
 
 def make_trace_filter(select: "SelectSettings | None", work: Workspace) -> TraceFilter:
     """Build the filter of a workspace: it leaves out what was forgotten and what is not selected."""
-    return TraceFilter(Forgotten.of(work).reason, select)
+    return TraceFilter(ForgottenList.of(work).reason, select)

@@ -103,7 +103,7 @@ def _strings(array: pa.Array) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class StandIns:
+class PlaceholderSearch:
     """A search for the placeholders of a value, which are others in each trace."""
 
     key: bytes

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from tracemill.agreement.equivalence.ladder import Level
-from tracemill.agreement.voting.policy import Policy, PolicyName, policy_named
+from tracemill.agreement.voting.policy import PolicyName, VotePolicy, policy_named
 from tracemill.flows.admission.privacy_settings import PrivacySettings
 from tracemill.flows.admission.select_settings import SelectSettings
 from tracemill.flows.config.cluster_settings import ClusterSettings
@@ -86,7 +86,7 @@ class VoteSettings(FrozenModel):
     level: Level | None = None
     """How alike two actions must be to count as the same; the policy's where not given."""
 
-    def rule(self) -> Policy:
+    def rule(self) -> VotePolicy:
         """Return the policy these settings name, with what they change of it."""
         return policy_named(
             self.policy,

@@ -15,7 +15,7 @@ from prefect.settings import PREFECT_API_URL
 from prefect.workers.utilities import get_default_base_job_template_for_infrastructure_type
 
 from tracemill.flows.deployment.automations import put_automations
-from tracemill.flows.deployment.night_plan import NightPlan
+from tracemill.flows.deployment.deployment_plan import DeploymentPlan
 from tracemill.records.errors import ConfigError, WorkspaceError
 
 HEAD = "# Written by `tracemill deploy`, which replaces it.\n"
@@ -29,7 +29,7 @@ def check_prefect_file(path: Path) -> None:
         raise ConfigError(f"{path} is there and was not written by tracemill", do="give another --file")
 
 
-def write_prefect_file(plan: NightPlan, path: Path) -> None:
+def write_prefect_file(plan: DeploymentPlan, path: Path) -> None:
     """Write the deployments of a plan to a `prefect.yaml`."""
     text = yaml.safe_dump({"deployments": plan.deployments()}, sort_keys=False)
     path.write_text(HEAD + text, encoding="utf-8")
@@ -50,7 +50,7 @@ async def _check_named_server() -> None:
         await check_server(client)
 
 
-def apply_plan(plan: NightPlan, path: Path, pool_type: str) -> list[str]:
+def apply_plan(plan: DeploymentPlan, path: Path, pool_type: str) -> list[str]:
     """Apply the `prefect.yaml` at `path` of a plan to the server of `PREFECT_API_URL`; gives lines to say.
 
     Raises ConfigError for a pool of another type and a deployment of another configuration.
@@ -72,7 +72,7 @@ async def check_server(client: PrefectClient) -> None:
         raise ConfigError(f"the Prefect server is version {version}", f"version {prefect.__version__}")
 
 
-async def _apply(plan: NightPlan, path: Path, pool_type: str) -> list[str]:
+async def _apply(plan: DeploymentPlan, path: Path, pool_type: str) -> list[str]:
     async with get_client() as client:
         await refuse_other_configuration(client, plan)
         limits = {plan.pool: _POOL_LIMIT}
@@ -90,7 +90,7 @@ async def _apply(plan: NightPlan, path: Path, pool_type: str) -> list[str]:
     return said
 
 
-async def refuse_other_configuration(client: PrefectClient, plan: NightPlan) -> None:
+async def refuse_other_configuration(client: PrefectClient, plan: DeploymentPlan) -> None:
     """Raise ConfigError where the name of a deployment is taken by another configuration."""
     for name in plan.full_names():
         try:

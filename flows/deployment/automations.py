@@ -11,7 +11,7 @@ from uuid import UUID
 from prefect.automations import AutomationCore
 from prefect.client.orchestration import PrefectClient
 
-from tracemill.flows.deployment.night_plan import DEAD_AFTER_S, NightPlan
+from tracemill.flows.deployment.deployment_plan import DEAD_AFTER_S, DeploymentPlan
 from tracemill.flows.run_flow import SKIPPED, WITH_LOSSES
 
 RESUME_ONCE_IN_S = 6 * 3600
@@ -20,7 +20,7 @@ _HEARTBEAT = "prefect.flow-run.heartbeat"
 _ENDS = ("Completed", WITH_LOSSES, SKIPPED, "Failed", "Crashed", "Cancelled", "TimedOut")
 
 
-def close_dead_runs(plan: NightPlan, deployments: Sequence[UUID]) -> AutomationCore:
+def close_dead_runs(plan: DeploymentPlan, deployments: Sequence[UUID]) -> AutomationCore:
     """Return the automation that marks runs of these deployments as crashed when their heartbeats stop."""
     return AutomationCore.model_validate(
         {
@@ -86,7 +86,7 @@ def _of(*deployments: UUID) -> dict[str, Any]:
     return {"prefect.resource.role": "deployment", "prefect.resource.id": ids}
 
 
-async def put_automations(client: PrefectClient, plan: NightPlan) -> None:
+async def put_automations(client: PrefectClient, plan: DeploymentPlan) -> None:
     """Create the automations of a plan whose deployments are there, in place of earlier ones."""
     ids = {name: (await client.read_deployment_by_name(name)).id for name in plan.full_names()}
     resuming = [resume_crashed(name, each) for name, each in ids.items()]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tracemill.evaluate.table.recorded_states import TableState, read_table
 from tracemill.evaluate.table.rules import VOTERS, product_label_rule
-from tracemill.evaluate.table.student_draws import Poll, draw_students, may_be_asked
+from tracemill.evaluate.table.student_draws import TableVotes, draw_students, may_be_asked
 from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.ask_judge import JudgedStep
@@ -28,7 +28,7 @@ from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import ConfigError
 from tracemill.records.identity import digest, extend_prompt, prompt_root
 from tracemill.records.message import Action
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.wilson_interval import wilson_interval
 from tracemill.teachers.build_teachers import build_teachers
@@ -126,7 +126,7 @@ def judge_cases(path: Path, judge_family: str) -> Iterator[JudgeCase]:
         if isinstance(row, RecordedState)
         for model, answer in row.answers.items()
     }
-    rule, poll, seen = product_label_rule(VOTERS[0]), Poll(table), set[tuple[int, str, str]]()
+    rule, poll, seen = product_label_rule(VOTERS[0]), TableVotes(table), set[tuple[int, str, str]]()
     judge = Judge("", judge_family)
     for draw in draw_students(table, DRAWS, 0)[0]:
         family = table.families[draw.student]
@@ -191,7 +191,7 @@ def _ask(
     )
     questions = [step.asked(order) for step in steps]
     decisions = [
-        Decision(question.step_id, named.name, "ask", DISPUTED_WHY, JUDGE_VERSION, 1.0, 0.0)
+        AskDecision(question.step_id, named.name, "ask", DISPUTED_WHY, JUDGE_VERSION, 1.0, 0.0)
         for question in questions
     ]
     replayed = settings.replay.model_copy(update={"samples": 1})

@@ -9,7 +9,7 @@ from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.ask_batches import group_batches
 from tracemill.flows.labeling.ask_session import AskSession, refill_session_rows
-from tracemill.flows.labeling.cap_room import CapRoom
+from tracemill.flows.labeling.cap_room import RemainingPairs
 from tracemill.flows.labeling.gate_run import Gate, gate_version
 from tracemill.flows.labeling.label_shard import ShownTrace, load_decisions, load_replies, load_traces
 from tracemill.flows.labeling.run_ledger import build_ledger, open_stored_ledger
@@ -18,7 +18,7 @@ from tracemill.flows.labeling.vote_policy import build_stopper
 from tracemill.flows.run_state.run_records import unfinished_run
 from tracemill.flows.runtime.progress import ProgressMeter
 from tracemill.records.errors import ConfigError
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
@@ -51,7 +51,7 @@ class QuestionBatch:
 
     shown: tuple[ShownTrace, ...]
     questions: tuple[Question, ...]
-    decisions: tuple[Decision, ...]
+    decisions: tuple[AskDecision, ...]
     bought: StoredAnswers
     open_steps: int = 0
     no_room: frozenset[str] = frozenset()
@@ -107,7 +107,7 @@ def batch_pending_questions(settings: RunSettings, work: Workspace) -> Iterator[
             ProgressMeter(),
             book,
             gate=Gate.open(settings, work, book),
-            room=CapRoom.open(settings, work),
+            room=RemainingPairs.open(settings, work),
             states_left=chosen.summary.states,
         )
         bought = StoredAnswers(ledger, refilled)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from tracemill.data_cards.model.versions import versions_in_folder
 from tracemill.flows.admission.glob_patterns import glob_folder_names
 from tracemill.flows.admission.text_search import (
-    StandIns,
+    PlaceholderSearch,
     TextNeedle,
     fold_searched_text,
     is_inside_placeholder,
@@ -154,7 +154,7 @@ def _by_value(
     work: Workspace, ledger: Ledger | None, known: dict[str, KnownTrace], target: str
 ) -> ForgetTargets:
     needle, traces, replaced = TextNeedle.of(target), set[str](), set[str]()
-    stand_ins = StandIns(workspace_key(work.root / "redaction.key"), target)
+    stand_ins = PlaceholderSearch(workspace_key(work.root / "redaction.key"), target)
     is_type = False
     for name in SCHEMAS:
         for shard in work.live(name):

@@ -19,7 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tracemill.flows.admission.forgotten_list import Forgotten
+from tracemill.flows.admission.forgotten_list import ForgottenList
 from tracemill.flows.admission.glob_patterns import glob_folder_names
 from tracemill.flows.admission.text_search import GONE, scrub_searched_text
 from tracemill.flows.config.run_settings import RunSettings
@@ -149,7 +149,7 @@ def carry_out_forget_run(
     versions = [(path.parent.name, path.name) for path in found.releases]
     names = [_project_name(target)] if found.kind == "project" else []
     values = [target] if found.kind == "value" else []
-    listed = Forgotten.of(work).adding(found.traces, names, versions, values)
+    listed = ForgottenList.of(work).adding(found.traces, names, versions, values)
     listed.write(work)
     forget_marks(work.root, found.traces, found.holds)
     for path in found.releases:
@@ -215,7 +215,9 @@ def _named_model(model: str, provider: str | None) -> str:
     return f"{model} ({provider or 'provider not named'})"
 
 
-def _forget_in_ledger(work: Workspace, ledger: Ledger | None, found: ForgetTargets, listed: Forgotten) -> int:
+def _forget_in_ledger(
+    work: Workspace, ledger: Ledger | None, found: ForgetTargets, listed: ForgottenList
+) -> int:
     """Forget in the ledger.
 
     Answers to other traces of the workspace stay, also where a forgotten one had bought them.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tracemill.flows.admission.reading_version import ReadingVersion
 from tracemill.flows.ingest.ingest_shard import ShardIngester
 from tracemill.flows.sources.shard_plan import SourcePlan, plan_sources
-from tracemill.flows.sources.source_spec import SourceOrder
+from tracemill.flows.sources.source_spec import SourceOptions
 from tracemill.flows.sources.watermarks import FILE, Watermarks
 from tracemill.privacy.core.placeholder_keys import workspace_key
 from tracemill.records.identity import canonical_json, digest
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tracemill.flows.admission.privacy_settings import PrivacySettings
     from tracemill.flows.admission.select_settings import SelectSettings
     from tracemill.flows.admission.trace_filter import TraceFilter
-    from tracemill.flows.sources.sampling import SampleOrder
+    from tracemill.flows.sources.sampling import SampleOptions
     from tracemill.privacy.redaction.redactor import Redactor, RuleSet
     from tracemill.records.storage.workspace_marker import Text
 
@@ -26,7 +26,7 @@ _KEY_FILE = "redaction.key"
 
 
 @dataclass(frozen=True, slots=True)
-class IngestOrder:
+class IngestOptions:
     """Sources to ingest, the workspace they go into, and how they are read.
 
     `jobs` processes at most; None: one for every 12 MB, up to the cores there are. `privacy` are the user's
@@ -34,13 +34,13 @@ class IngestOrder:
     which can forget nothing itself.
     """
 
-    sources: SourceOrder
+    sources: SourceOptions
     out: Path
     select: "SelectSettings | None" = None
     unredacted: bool = False
     jobs: int | None = None
     shard_mb: float = 16.0
-    sample: "SampleOrder | None" = None
+    sample: "SampleOptions | None" = None
     privacy: "PrivacySettings | None" = None
     forgotten: tuple[Path, ...] = ()
     reredact: bool = False
@@ -62,7 +62,7 @@ class IngestOrder:
         return digest("ingest", canonical_json(asked), size=8)
 
 
-def find_watermarks(order: IngestOrder) -> Watermarks | None:
+def find_watermarks(order: IngestOptions) -> Watermarks | None:
     """Open the watermarks of a workspace that has some; None for a new one. Nothing is written."""
     root = order.out.expanduser()
     if not (root / FILE).is_file():
@@ -76,7 +76,7 @@ def find_watermarks(order: IngestOrder) -> Watermarks | None:
     return open_watermarks(order, make_redactor(None, order.privacy, order.rules or TODAYS_RULES))
 
 
-def open_watermarks(order: IngestOrder, redactor: "Redactor | None") -> Watermarks:
+def open_watermarks(order: IngestOptions, redactor: "Redactor | None") -> Watermarks:
     """Open the watermarks of a workspace whose key is there, if its text is redacted."""
     root = order.out.expanduser()
     key = b"" if redactor is None else workspace_key(root / _KEY_FILE)
@@ -86,7 +86,7 @@ def open_watermarks(order: IngestOrder, redactor: "Redactor | None") -> Watermar
     return Watermarks.load(root, ReadingVersion.of(redactor, chosen, key, anew), key, order.text)
 
 
-def plan_order(order: IngestOrder, marks: Watermarks | None) -> SourcePlan:
+def plan_order(order: IngestOptions, marks: Watermarks | None) -> SourcePlan:
     """Find the sources of an order and plan what is read of them.
 
     Raises SourceError as `plan_sources` does.
@@ -94,7 +94,7 @@ def plan_order(order: IngestOrder, marks: Watermarks | None) -> SourcePlan:
     return plan_sources(order.sources, order.shard_mb, marks, order.sample is not None)
 
 
-def make_ingester(order: IngestOrder, work: Workspace) -> ShardIngester:
+def make_ingester(order: IngestOptions, work: Workspace) -> ShardIngester:
     """Return what takes in the sources of an order.
 
     Raises WorkspaceError where one of `forgotten` is no workspace.
@@ -118,11 +118,11 @@ def make_ingester(order: IngestOrder, work: Workspace) -> ShardIngester:
     return ShardIngester(work, reredactor, make_trace_filter(select, work), size, StoredTraces(work))
 
 
-def _recorded_filter(order: IngestOrder) -> "TraceFilter":
-    from tracemill.flows.admission.forgotten_list import Forgotten
+def _recorded_filter(order: IngestOptions) -> "TraceFilter":
+    from tracemill.flows.admission.forgotten_list import ForgottenList
     from tracemill.flows.admission.trace_filter import TraceFilter
 
-    known = [Forgotten.of(Workspace.open(place, create=False)) for place in order.forgotten]
+    known = [ForgottenList.of(Workspace.open(place, create=False)) for place in order.forgotten]
 
     def reason(trace: Trace) -> str | None:
         return next((why for each in known if (why := each.reason(trace))), None)

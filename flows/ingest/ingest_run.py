@@ -7,7 +7,7 @@ from typing import Any
 
 from tracemill.flows.admission.trace_filter import FORGOTTEN_FILE
 from tracemill.flows.ingest.ingest_order import (
-    IngestOrder,
+    IngestOptions,
     find_watermarks,
     make_ingester,
     open_watermarks,
@@ -46,7 +46,7 @@ IN_FILES = (
 """What totals say of the files, copies of a session included."""
 
 
-def ingest_everything(order: IngestOrder) -> dict[str, Any]:
+def ingest_everything(order: IngestOptions) -> dict[str, Any]:
     """Read and write every source, redacted unless the order says otherwise.
 
     Gives `files`, a report of each, and `totals`. Raises SourceError before anything is written where a path
@@ -61,7 +61,7 @@ def ingest_everything(order: IngestOrder) -> dict[str, Any]:
         return _ingest(order, work, plan, known)
 
 
-def _checked(order: IngestOrder) -> IngestOrder:
+def _checked(order: IngestOptions) -> IngestOptions:
     """Check an order, and let recorded text leave out what the default workspace has forgotten.
 
     Raises ConfigError for options that exclude each other or lists that cannot be used.
@@ -104,7 +104,7 @@ def _refuse_forgotten(ingester: ShardIngester) -> None:
 
 
 def _ingest(
-    order: IngestOrder, work: Workspace, plan: SourcePlan, known: Watermarks | None
+    order: IngestOptions, work: Workspace, plan: SourcePlan, known: Watermarks | None
 ) -> dict[str, Any]:
     started = time.perf_counter()
     ingester = make_ingester(order, work)
@@ -165,7 +165,7 @@ def _file(report: IngestReport) -> dict[str, Any]:
 
 
 def _totals(
-    order: IngestOrder, reports: Sequence[IngestReport], total: Summary, seconds: float
+    order: IngestOptions, reports: Sequence[IngestReport], total: Summary, seconds: float
 ) -> dict[str, Any]:
     sums: dict[str, Any] = {key: getattr(total, key) for key in ("traces", "contexts", "states")}
     sums |= {key: sum(getattr(report, key) for report in reports) for key in (*IN_FILES, "bytes")}

@@ -11,7 +11,7 @@ from tracemill.flows.admission.trace_inventory import TraceEntry, note_findings,
 from tracemill.flows.run_state.run_records import today
 from tracemill.flows.run_state.run_summary import Summary, add_up
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
-from tracemill.flows.sources.watermark_records import SampleFacts, SeenTrace
+from tracemill.flows.sources.watermark_records import SeenTrace, StratumFields
 from tracemill.ingesters.read_source import SourceReading
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
@@ -80,7 +80,7 @@ class IngestedShard:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _ShardReading:
     """A shard while it is read."""
 
     shards: TraceShards
@@ -130,7 +130,7 @@ class ShardIngester:
         """
         whole = sum(file.part is None or file.part.first == 0 for file in files)
         with trace_shards(self.work, today(), self.shard_bytes) as shards:
-            reading = _Reading(shards, fullness_of)
+            reading = _ShardReading(shards, fullness_of)
             for file in files:
                 self._read(file, reading)
         if self.reredactor is not None:
@@ -148,7 +148,7 @@ class ShardIngester:
         summary = add_up([summary, *counts])
         return IngestedShard(reading.entries, summary, reading.accounts, shards.written, reading.looked_up)
 
-    def _read(self, file: SourceFile, reading: _Reading) -> None:
+    def _read(self, file: SourceFile, reading: _ShardReading) -> None:
         """Read one file; its report is the last one."""
         raise_if_interrupted()
         started = time.perf_counter()
@@ -162,7 +162,7 @@ class ShardIngester:
         account.report = source.report
         account.report.seconds = round(time.perf_counter() - started, 4)
 
-    def _take(self, trace: Trace, account: FileReport, reading: _Reading) -> None:
+    def _take(self, trace: Trace, account: FileReport, reading: _ShardReading) -> None:
         if reason := self.trace_filter.reason(trace, account.matched) if self.trace_filter else None:
             account.left_out[reason] += 1
             return
@@ -173,7 +173,7 @@ class ShardIngester:
             account.whole = False
         account.seen.append(SeenTrace(trace.trace_id, trace.parent_trace_id, facts, entry))
 
-    def _taken(self, trace: Trace, account: FileReport, reading: _Reading) -> TraceEntry | None:
+    def _taken(self, trace: Trace, account: FileReport, reading: _ShardReading) -> TraceEntry | None:
         """Return the entry of the trace, None where a copy that is no less full of it was read."""
         full = trace_fullness(trace)
         before = reading.copy_before(trace.trace_id)
@@ -196,9 +196,9 @@ class ShardIngester:
         return entry
 
 
-def ingest_shard_facts(trace: Trace, redactor: "Redactor | None") -> SampleFacts:
+def ingest_shard_facts(trace: Trace, redactor: "Redactor | None") -> StratumFields:
     """Return the facts of a recorded trace as they may be written down."""
-    facts = SampleFacts.of(trace)
+    facts = StratumFields.of(trace)
     if redactor is None:
         return facts
     return facts._replace(repository=redactor.redact_text(facts.repository)[0])

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tracemill.flows.admission.trace_inventory import SELECTION_VERSION
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_shard import IngestedShard, ShardIngester, count_entries
 from tracemill.flows.ingest.known_traces import find_known_traces, known_traces_report
 from tracemill.flows.ingest.parallel_ingest import discard_shards, ingest_in_processes
 from tracemill.flows.ingest.reuse_traces import trace_reuse_marks
-from tracemill.flows.pipeline import Pass, ShardResult, Stage, StageContext
+from tracemill.flows.pipeline import ShardResult, Stage, StageContext, StagePass
 from tracemill.flows.run_state.run_records import write_manifest
 from tracemill.flows.runtime.progress import progress_meter
 from tracemill.flows.runtime.worker_pool import WorkerPool
@@ -30,7 +30,7 @@ Files = tuple[SourceFile, ...]
 class IngestInputs:
     """Input of the stage: `plan` and `marks` say which of the ordered sources are new."""
 
-    order: IngestOrder
+    order: IngestOptions
     plan: SourcePlan
     marks: Watermarks
     ingester: ShardIngester
@@ -55,7 +55,7 @@ class SourceShard:
 
 
 @contextmanager
-def source_pass(context: IngestContext) -> Iterator[Pass[IngestContext]]:
+def source_pass(context: IngestContext) -> Iterator[StagePass[IngestContext]]:
     """Go over the sources that are new or changed, after the others are counted and the sample is drawn.
 
     Raises SourceError where a table to sample from cannot be read.
@@ -73,7 +73,7 @@ def source_pass(context: IngestContext) -> Iterator[Pass[IngestContext]]:
         ahead = context.pool.map(partial(open_ingest_worker, inputs.ingester, fullness), shards)
     with ahead as read, progress_meter(None) as meter:
         meter.begin("ingest", known.plan.files)
-        yield Pass(
+        yield StagePass(
             replace(context, inputs=replace(inputs, plan=known.plan)),
             map(SourceShard, shards, read),
             ShardResult(known.summary, known.entries, reports),

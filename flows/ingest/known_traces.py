@@ -12,7 +12,7 @@ from tracemill.flows.ingest.ingest_shard import ShardIngester, ingest_shard_fact
 from tracemill.flows.ingest.reuse_traces import drop_damaged, reuse_traces
 from tracemill.flows.run_state.run_summary import Summary, add_up
 from tracemill.flows.sources.shard_plan import GONE, SourcePlan, UnchangedSource
-from tracemill.flows.sources.source_spec import SourceOrder
+from tracemill.flows.sources.source_spec import SourceOptions
 from tracemill.flows.sources.watermark_records import SourceRecord
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.ingesters.claude_code.format import FORMAT
@@ -23,7 +23,7 @@ from tracemill.records.ingest_report import IngestReport
 from tracemill.records.printable import printable_count
 
 if TYPE_CHECKING:
-    from tracemill.flows.sources.sampling import DrawnSample, SampleOrder
+    from tracemill.flows.sources.sampling import DrawnSample, SampleOptions
 
 _REASONS = 3
 """Reasons that are told of a file that gave no trace."""
@@ -43,7 +43,7 @@ class KnownTraces:
 
 
 def find_known_traces(
-    plan: SourcePlan, marks: Watermarks, ingester: ShardIngester, sample: "SampleOrder | None"
+    plan: SourcePlan, marks: Watermarks, ingester: ShardIngester, sample: "SampleOptions | None"
 ) -> KnownTraces:
     """Count what need not be read, and draw the sample.
 
@@ -87,7 +87,7 @@ def known_traces_report(kept: UnchangedSource) -> IngestReport:
     return replace(kept.mark.report, path=name, seconds=0.0)
 
 
-def refuse_unreadable(order: SourceOrder, reports: Sequence[IngestReport]) -> None:
+def refuse_unreadable(order: SourceOptions, reports: Sequence[IngestReport]) -> None:
     """Refuse sources of which nothing could be read.
 
     Raises SourceError if a file that the user named cannot be read, or its content is skipped, and no file

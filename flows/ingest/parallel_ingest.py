@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from tracemill.flows.ingest.ingest_order import IngestOrder, make_ingester
+from tracemill.flows.ingest.ingest_order import IngestOptions, make_ingester
 from tracemill.flows.ingest.ingest_shard import IngestedShard, ShardIngester
 from tracemill.flows.runtime.interrupts import hold_interrupts
 from tracemill.ingesters.reading.source_file import SourceFile
@@ -31,7 +31,7 @@ _fullness: Mapping[str, int] = {}
 
 @contextmanager
 def ingest_in_processes(
-    order: IngestOrder, shards: Sequence[Files], fullness: Mapping[str, int]
+    order: IngestOptions, shards: Sequence[Files], fullness: Mapping[str, int]
 ) -> Iterator[Iterator[IngestedShard | None]]:
     """Read shards in processes that know `fullness`; give what each holds, in order.
 
@@ -61,7 +61,7 @@ def discard_shards(work: Workspace, shards: Sequence[Shard]) -> None:
 
 @contextmanager
 def _processes(
-    order: IngestOrder, jobs: int, shards: Sequence[Files], fullness: Mapping[str, int]
+    order: IngestOptions, jobs: int, shards: Sequence[Files], fullness: Mapping[str, int]
 ) -> Iterator[Iterator[IngestedShard]]:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import active_children
@@ -108,7 +108,7 @@ def _context() -> "BaseContext":
     return get_context("fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn")
 
 
-def _begin_worker(order: IngestOrder, fullness: Mapping[str, int]) -> None:
+def _begin_worker(order: IngestOptions, fullness: Mapping[str, int]) -> None:
     """Set up a process: what a terminal sends is its parent's affair, and it ends with its parent."""
     global _ingester, _fullness
     signal.signal(signal.SIGINT, signal.SIG_IGN)

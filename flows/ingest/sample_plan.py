@@ -15,15 +15,15 @@ from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.sources.sampling import (
     DrawnSample,
     SampleCandidate,
-    SampleOrder,
+    SampleOptions,
     draw_stratified_sample,
     stratum_of_facts,
 )
 from tracemill.flows.sources.shard_plan import UNCHANGED, SourcePlan, UnchangedSource
 from tracemill.flows.sources.watermark_records import (
-    SampleFacts,
     SeenTrace,
     SourceRecord,
+    StratumFields,
     source_part_key,
     wanted_rows_digest,
 )
@@ -37,7 +37,7 @@ from tracemill.records.trace import Trace
 if TYPE_CHECKING:
     from tracemill.flows.admission.trace_filter import TraceFilter
 
-Quiet = Callable[[Trace], SampleFacts]
+Quiet = Callable[[Trace], StratumFields]
 """The facts of a trace as they may be written down."""
 
 
@@ -54,7 +54,11 @@ class _Pool:
 
 
 def draw_sample_plan(
-    plan: SourcePlan, order: SampleOrder, marks: Watermarks, trace_filter: "TraceFilter | None", quiet: Quiet
+    plan: SourcePlan,
+    order: SampleOptions,
+    marks: Watermarks,
+    trace_filter: "TraceFilter | None",
+    quiet: Quiet,
 ) -> tuple[SourcePlan, DrawnSample, Summary]:
     """Cut a plan down to a sample; gives the draw, and the counts of what was left out and matched.
 
@@ -96,10 +100,10 @@ def _look_at_rows(
     pool: _Pool,
     trace_filter: "TraceFilter | None",
     quiet: Quiet,
-    order: SampleOrder,
+    order: SampleOptions,
 ) -> None:
     """Add the rows of tables as candidates; equal rows differ by their order in the tables."""
-    found: list[tuple[str, str, int, int, SampleFacts]] = []
+    found: list[tuple[str, str, int, int, StratumFields]] = []
     for place, part in enumerate(parts):
         for row in _glanced(part):
             if reason := trace_filter.reason(row.trace, pool.matched) if trace_filter else None:
@@ -121,7 +125,7 @@ def _glanced(part: SourceFile) -> Iterator[RowPreview]:
     return preview_rows(part.part, part.dialect)
 
 
-def _add_sessions(pool: _Pool, order: SampleOrder) -> None:
+def _add_sessions(pool: _Pool, order: SampleOptions) -> None:
     """Take each session as a candidate; a subagent goes with its session where that is known."""
     seen = {item.trace_id: item for item in _all_seen(pool)}
     for trace_id, item in sorted(seen.items()):

@@ -18,7 +18,7 @@ from tracemill.flows.labeling.label_shard import (
 from tracemill.flows.labeling.vote_policy import build_stopper, record_vote_outcomes
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
-from tracemill.records.reply import Decision, TeacherReply
+from tracemill.records.reply import AskDecision, TeacherReply
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.gate.gate_decisions import EXPLORED
 from tracemill.teachers.planning.schedule import NOT_NEEDED
@@ -75,7 +75,7 @@ def ask_batches(work: Workspace, batches: Sequence[TraceBatch], asking: "AskSess
     return [made + counts for made, counts in zip((first, *others), judged, strict=True)]
 
 
-def _decide(work: Workspace, batch: TraceBatch, asking: "AskSession") -> list[Decision]:
+def _decide(work: Workspace, batch: TraceBatch, asking: "AskSession") -> list[AskDecision]:
     """Make the decisions of a batch, and write them before any money is spent on them."""
     questions = [question for item in batch.shown for question in item.questions()]
     decisions = asking.decide(questions, load_decisions(work, batch.trace_ids), batch.shown)
@@ -87,7 +87,7 @@ def _decide(work: Workspace, batch: TraceBatch, asking: "AskSession") -> list[De
 def _write(
     work: Workspace,
     batch: TraceBatch,
-    decisions: Sequence[Decision],
+    decisions: Sequence[AskDecision],
     result: "ReplayResult",
 ) -> Summary:
     """Write and count the replies of a batch and the outcomes of its decisions."""
@@ -116,7 +116,7 @@ def _failures(
     )
 
 
-def _decisions(decisions: Sequence[Decision], not_asked: Mapping[tuple[str, str], str]) -> Summary:
+def _decisions(decisions: Sequence[AskDecision], not_asked: Mapping[tuple[str, str], str]) -> Summary:
     """Count decisions; `not_asked` says which were not carried out, and why."""
     asks = [decision for decision in decisions if decision.verdict == "ask"]
     left = {(d.step_id, d.teacher): why for d in asks if (why := not_asked.get((d.step_id, d.teacher)))}

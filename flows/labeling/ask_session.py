@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tracemill.agreement.voting.early_stop import EarlyStopper
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.labeling.cap_room import CapRoom
+from tracemill.flows.labeling.cap_room import RemainingPairs
 from tracemill.flows.labeling.gate_run import Gate, gate_version
 from tracemill.flows.labeling.judge_setup import judge_of
 from tracemill.flows.labeling.price_history import open_book
@@ -26,7 +26,7 @@ from tracemill.records.errors import PrivacyError
 from tracemill.records.identity import StepId
 from tracemill.records.message import Action
 from tracemill.records.pair import StepVotes
-from tracemill.records.reply import Decision, TeacherReply
+from tracemill.records.reply import AskDecision, TeacherReply
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers, check_all
 from tracemill.teachers.core.price import nanousd_to_usd, usd_down
@@ -64,7 +64,7 @@ class AskSession:
     began_s: float = field(default_factory=time.monotonic)
     gate: Gate | None = None
     """What chooses the steps; None where all are asked."""
-    room: CapRoom | None = None
+    room: RemainingPairs | None = None
     """The room that the caps of the release leave for pairs; None where they leave no step out."""
     states_left: int = 0
     """States of the run that were neither asked nor passed over."""
@@ -103,15 +103,15 @@ class AskSession:
                 meter,
                 prices,
                 gate=Gate.open(settings, work, prices),
-                room=CapRoom.open(settings, work),
+                room=RemainingPairs.open(settings, work),
                 closed=run.closed(settings.cap_usd()),
                 breaker=CircuitBreaker({each.name: each.sends_to(os.environ) for each in settings.models()}),
                 judge=judge_of(settings),
             )
 
     def decide(
-        self, questions: Sequence[Question], before: Sequence[Decision], shown: "Sequence[ShownTrace]"
-    ) -> list[Decision]:
+        self, questions: Sequence[Question], before: Sequence[AskDecision], shown: "Sequence[ShownTrace]"
+    ) -> list[AskDecision]:
         """Decide which teacher is asked at which step of the traces `shown`.
 
         Decisions made before are replayed, whatever the gate has learned since; a step that cannot give a
@@ -166,7 +166,7 @@ class AskSession:
         """Return the request that asks one teacher all these questions, each once."""
         return ReplayRequest(
             questions,
-            [Decision(each.step_id, teacher.name, "ask", why, version, 1.0, 0.0) for each in questions],
+            [AskDecision(each.step_id, teacher.name, "ask", why, version, 1.0, 0.0) for each in questions],
             build_teachers([teacher], os.environ, self._redact, self.prices),
             self.ledger,
             self.run_id,
@@ -180,7 +180,7 @@ class AskSession:
         if not self.accepted.issuperset(item.trace.trace_id for item in shown):
             raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
 
-    def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
+    def learn(self, decisions: Sequence[AskDecision], votes: Sequence[StepVotes]) -> None:
         """Update the gate with the decisions and votes of a batch; it decides the next batch by them."""
         if self.gate is not None:
             self.gate.learn(decisions, votes)
@@ -208,7 +208,7 @@ class AskSession:
     def ask(
         self,
         shown: "Sequence[ShownTrace]",
-        decisions: Sequence[Decision],
+        decisions: Sequence[AskDecision],
         stopper: EarlyStopper | None = None,
     ) -> ReplayResult:
         """Ask what was decided at the steps of these traces.
@@ -262,7 +262,7 @@ class AskSession:
             loop.call_soon_threadsafe(loop.call_later, grace_s, task.cancel)
 
         with on_interrupt(press):
-            return await replay(replace(request, interrupted=interrupted), _Gauge(self))
+            return await replay(replace(request, interrupted=interrupted), _ProgressObserver(self))
 
     def _time_left_s(self) -> float | None:
         """Return the seconds until the deadline of the run, None where it has none."""
@@ -292,7 +292,7 @@ def _redaction_of(shown: "Sequence[ShownTrace]") -> Callable[[TeacherReply], Tea
     return lambda reply: known[StepId.parse(reply.step_id).trace_id](reply)
 
 
-class _Gauge(ReplayObserver):
+class _ProgressObserver(ReplayObserver):
     """The progress of a replay on the meter of its session."""
 
     def __init__(self, asking: AskSession) -> None:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.world.replay_context import replay_context
 from tracemill.agreement.world.world_state import ContextHistory
 from tracemill.flows.config.run_settings import RunSettings
@@ -19,7 +19,7 @@ from tracemill.pairs.caps import PairCaps, rank_of
 from tracemill.pairs.teacher_pairs import teacher_pair
 from tracemill.records.identity import StepId, digest
 from tracemill.records.label_source import sources_of_traces
-from tracemill.records.reply import Decision, TeacherReply
+from tracemill.records.reply import AskDecision, TeacherReply
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import TraceState
 
@@ -59,10 +59,10 @@ class _Pair(NamedTuple):
     chosen: str
 
 
-class CapRoom:
+class RemainingPairs:
     """The number of pairs that the caps of a release still allow in each session of a run."""
 
-    def __init__(self, caps: PairCaps, traces: int, policy: Policy) -> None:
+    def __init__(self, caps: PairCaps, traces: int, policy: VotePolicy) -> None:
         """Set the caps of a run over so many `traces` of the workspace.
 
         Where the caps would leave fewer rows than the floor, each session has room for its part of the floor,
@@ -81,7 +81,7 @@ class CapRoom:
         self.expected_yield = EXPECTED_YIELD
 
     @classmethod
-    def open(cls, settings: RunSettings, work: Workspace) -> "CapRoom | None":
+    def open(cls, settings: RunSettings, work: Workspace) -> "RemainingPairs | None":
         """Open the room of a run by the pairs that the workspace holds; None where caps leave out no step."""
         if not capped_by(settings):
             return None
@@ -97,7 +97,7 @@ class CapRoom:
             made.expected_yield = min(len(made._pairs) / voted, 1.0)
         return made
 
-    def show(self, shown: Iterable["ShownTrace"], decisions: Iterable[Decision]) -> None:
+    def show(self, shown: Iterable["ShownTrace"], decisions: Iterable[AskDecision]) -> None:
         """Take up the sessions that are asked about next, in place of those before.
 
         Pairs of other sources have their place as far as caps do not prefer one of teachers; of teachers'
@@ -158,7 +158,7 @@ class CapRoom:
         """Return how many more pairs a session has room for, whatever their classes; None for any number."""
         return max(self._per_trace - len(self._taken.get(trace_id, {})), 0) if self._per_trace else None
 
-    def expected_full(self, decisions: Iterable[Decision], bought: Container[str]) -> frozenset[str]:
+    def expected_full(self, decisions: Iterable[AskDecision], bought: Container[str]) -> frozenset[str]:
         """Return the steps that are expected to be left out.
 
         As many pairs a step are expected as the workspace gave or, before it has `_FEWEST_VOTES`,
@@ -213,7 +213,7 @@ def _class_of(state: TraceState) -> str:
     return str(find_action_operation(state.student_action, state.trace.harness))
 
 
-def _worth(decision: Decision) -> float:
+def _worth(decision: AskDecision) -> float:
     """Return what the gate expects of a step for its cost; 0 where it did not look."""
     if not decision.expected_usd:
         return 0.0

@@ -7,10 +7,10 @@ from typing import Any
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.gate_run import gate_version
 from tracemill.flows.labeling.gate_weights import UNTOLD, ended_in_agreement
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.records.storage.table_rows import decisions_from_table, votes_from_table
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.gate.totals_estimate import StepChance, estimate_totals
+from tracemill.teachers.gate.totals_estimate import LoggedStep, estimate_totals
 
 _SHOWN_VERSIONS = 5
 
@@ -22,7 +22,7 @@ def gate_report(work: Workspace, settings: RunSettings) -> dict[str, Any]:
     would have given.
     """
     current = gate_version(settings)
-    every: dict[str, list[Decision]] = {}
+    every: dict[str, list[AskDecision]] = {}
     for table in work.current("decisions"):
         for decision in decisions_from_table(table):
             if decision.gate.partition("+")[0] == current:
@@ -46,7 +46,7 @@ def gate_report(work: Workspace, settings: RunSettings) -> dict[str, Any]:
     }
 
 
-def gate_chances(steps: Iterable[Sequence[Decision]], verdicts: Mapping[str, str]) -> Iterable[StepChance]:
+def gate_chances(steps: Iterable[Sequence[AskDecision]], verdicts: Mapping[str, str]) -> Iterable[LoggedStep]:
     """Yield one record per step: its decisions and its verdict."""
     for rows in steps:
         decision = max(rows, key=lambda row: row.probability)
@@ -54,4 +54,4 @@ def gate_chances(steps: Iterable[Sequence[Decision]], verdicts: Mapping[str, str
         pairs = None if not verdict or verdict in UNTOLD else float(verdict == "pair")
         if ended_in_agreement(rows):
             pairs = 0.0
-        yield StepChance(decision.probability, decision.belief or 0.0, pairs, decision.verdict == "ask")
+        yield LoggedStep(decision.probability, decision.belief or 0.0, pairs, decision.verdict == "ask")

@@ -10,12 +10,12 @@ from tracemill.flows.labeling.action_scores import ActionScores
 from tracemill.flows.labeling.gate_weights import GateTrainingSet, keep_weights
 from tracemill.records.identity import canonical_json, digest
 from tracemill.records.pair import StepVotes
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.gate.budget_pacing import Pacer, paced_choice_share, paced_explored_share
-from tracemill.teachers.gate.features import GateStepFacts, build_step_features
+from tracemill.teachers.gate.budget_pacing import BudgetPacer, paced_choice_share, paced_explored_share
+from tracemill.teachers.gate.features import GateStepFeatures, build_step_features
 from tracemill.teachers.gate.gate_decisions import GATE_VERSION, GateChoice, coin
 from tracemill.teachers.gate.pair_model import PRIOR, PairModel
 from tracemill.teachers.gate.pair_value import ValuedStep, score_pair_values
@@ -64,7 +64,7 @@ class Gate:
         self._training_set = GateTrainingSet.of(work)
         self.belief: PairModel = self._training_set.belief()
         self._scores = ActionScores.open(settings.gate.step_scorer, work)
-        self._pacer = Pacer()
+        self._pacer = BudgetPacer()
         self._promised_usd, self._promised_states = 0.0, 0
         self._seen, self._seen_usd = 0, 0.0
 
@@ -123,7 +123,7 @@ class Gate:
 
     def _weighed(
         self,
-        steps: Sequence[GateStepFacts],
+        steps: Sequence[GateStepFeatures],
         beliefs: Sequence[float],
         costs: Sequence[float],
         share: float,
@@ -145,7 +145,7 @@ class Gate:
         """Count what was decided as asked and spent."""
         self._promised_usd, self._promised_states = 0.0, 0
 
-    def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
+    def learn(self, decisions: Sequence[AskDecision], votes: Sequence[StepVotes]) -> None:
         """Update and store the weights with the votes of a batch; the next batch is decided by them."""
         self._training_set.add(decisions, {step.step_id: step.verdict for step in votes})
         self.belief = self._training_set.belief()
@@ -155,7 +155,7 @@ class Gate:
 
     def _facts(
         self, questions: Sequence[Question], shown: "Sequence[ShownTrace]"
-    ) -> dict[str, GateStepFacts]:
+    ) -> dict[str, GateStepFeatures]:
         found = {
             step.step_id: step
             for item in shown

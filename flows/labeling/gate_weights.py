@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tracemill.agreement.voting.early_stop import AGREED
 from tracemill.flows.labeling.vote_policy import ASKED as HEARD
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.records.storage.atomic_files import write_json
 from tracemill.records.storage.table_rows import decisions_from_table, votes_from_table
 from tracemill.records.storage.workspace import Workspace
@@ -45,9 +45,9 @@ class GateTrainingSet:
             made.add(decisions_from_table(table), verdicts)
         return made
 
-    def add(self, decisions: Iterable[Decision], verdicts: Mapping[str, str]) -> None:
+    def add(self, decisions: Iterable[AskDecision], verdicts: Mapping[str, str]) -> None:
         """Add the steps that were asked and have a verdict, or ended before they could have one."""
-        steps: dict[str, list[Decision]] = {}
+        steps: dict[str, list[AskDecision]] = {}
         for decision in decisions:
             if decision.outcome == FULL:
                 continue
@@ -58,7 +58,7 @@ class GateTrainingSet:
         for step_id, rows in steps.items():
             self._take(step_id, rows, verdicts.get(step_id, ""))
 
-    def _take(self, step_id: str, rows: Sequence[Decision], verdict: str) -> None:
+    def _take(self, step_id: str, rows: Sequence[AskDecision], verdict: str) -> None:
         """Add one step; where asking ended since the first teacher agreed with the student, as no pair."""
         if ended_in_agreement(rows):
             self._rows[step_id] = (rows[0].features, 0.0)
@@ -96,7 +96,7 @@ def gate_weights_folder(work: Workspace) -> Path:
     return work.root / "decisions" / "gate"
 
 
-def ended_in_agreement(rows: Iterable[Decision]) -> bool:
+def ended_in_agreement(rows: Iterable[AskDecision]) -> bool:
     """Return whether asking at a step ended since the first teacher agreed with the student."""
     return any(row.outcome == f"{NOT_NEEDED}: {AGREED}" for row in rows)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import VoteResult
 from tracemill.agreement.world.replay_context import replay_context
 from tracemill.agreement.world.world_state import ContextHistory
@@ -21,7 +21,7 @@ from tracemill.pairs.disagreements import Proposal, proposals_of
 from tracemill.pairs.teacher_pairs import teacher_pair
 from tracemill.records.label_source import sources_of_traces
 from tracemill.records.pair import DPOPair, StepVotes
-from tracemill.records.reply import Decision, TeacherReply
+from tracemill.records.reply import AskDecision, TeacherReply
 from tracemill.records.storage.table_rows import (
     decisions_from_table,
     decisions_to_table,
@@ -137,13 +137,15 @@ def _text_of(trace: Trace) -> tuple[object, ...]:
     return trace.contexts, trace.seen_tools
 
 
-def load_decisions(work: Workspace, trace_ids: Sequence[str]) -> list[Decision]:
+def load_decisions(work: Workspace, trace_ids: Sequence[str]) -> list[AskDecision]:
     """Load the decisions already made for these traces; a rerun replays them."""
     tables = work.current("decisions", frozenset(trace_ids))
     return [d for table in tables for d in decisions_from_table(table)]
 
 
-def write_decisions(work: Workspace, source: str, trace_ids: Sequence[str], made: Sequence[Decision]) -> None:
+def write_decisions(
+    work: Workspace, source: str, trace_ids: Sequence[str], made: Sequence[AskDecision]
+) -> None:
     """Write the decisions of a shard, before any money is spent on them."""
     ordered = sorted(made, key=lambda d: (d.step_id, d.teacher))
     work.write("decisions", decisions_to_table(ordered), trace_ids, source, today())
@@ -208,7 +210,7 @@ class DisputeSource(Protocol):
 def make_pairs(
     shown: Sequence[ShownTrace],
     replies: Sequence[TeacherReply],
-    policy: Policy,
+    policy: VotePolicy,
     of_traces: bool = True,
     disputes: Sequence[DisputeSource] = (),
 ) -> LabelledTraces:
@@ -256,7 +258,7 @@ def group_replies(replies: Sequence[TeacherReply]) -> dict[str, list[TeacherRepl
 
 
 def voted_steps(
-    item: ShownTrace, by_step: Mapping[str, Sequence[TeacherReply]], policy: Policy
+    item: ShownTrace, by_step: Mapping[str, Sequence[TeacherReply]], policy: VotePolicy
 ) -> Iterator[VotedStep]:
     """Count the votes at each step of a trace that has replies."""
     records: dict[int, ContextHistory] = {}

@@ -5,14 +5,14 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from tracemill.agreement.voting.early_stop import EarlyStopper, Stop
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import VOTE_VERSION
 from tracemill.flows.admission.stage_versions import versions_text
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.families import UNKNOWN
 from tracemill.records.identity import StepId, canonical_json, digest
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.eligibility import require_eligible
 from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
@@ -24,7 +24,7 @@ ASKED = "asked"
 TOO_FEW = "too few families may vote"
 
 
-def build_vote_policy(settings: RunSettings) -> Policy:
+def build_vote_policy(settings: RunSettings) -> VotePolicy:
     """Return the vote of a configuration."""
     return settings.agreement.rule()
 
@@ -62,7 +62,7 @@ def build_stopper(settings: RunSettings, shown: Iterable["ShownTrace"]) -> Early
     return build_stopper_for(shown, build_vote_policy(settings), settings.replay.stop)
 
 
-def build_stopper_for(shown: Iterable["ShownTrace"], policy: Policy, stop: Stop) -> EarlyStopper | None:
+def build_stopper_for(shown: Iterable["ShownTrace"], policy: VotePolicy, stop: Stop) -> EarlyStopper | None:
     """Build the early stopper of a vote and a rule of stopping."""
     if stop == "off":
         return None
@@ -92,8 +92,8 @@ def check_vote(settings: RunSettings) -> None:
 
 
 def drop_hopeless(
-    decisions: Sequence[Decision], teachers: Sequence[BaseTeacherSettings], vote: Policy
-) -> list[Decision]:
+    decisions: Sequence[AskDecision], teachers: Sequence[BaseTeacherSettings], vote: VotePolicy
+) -> list[AskDecision]:
     """Skip steps at which fewer teachers or families would be asked than the vote needs."""
     families = {teacher.name: teacher.family for teacher in teachers}
     asked: dict[str, list[str]] = {}
@@ -114,8 +114,8 @@ def drop_hopeless(
 
 
 def record_vote_outcomes(
-    decisions: Sequence[Decision], not_asked: Mapping[tuple[str, str], str]
-) -> list[Decision]:
+    decisions: Sequence[AskDecision], not_asked: Mapping[tuple[str, str], str]
+) -> list[AskDecision]:
     """Return the decisions, with `outcome` set where the verdict is `ask`.
 
     The outcome is `asked`, or the reason in `not_asked`, by step id and teacher, why no question was sent.

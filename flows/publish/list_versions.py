@@ -10,7 +10,7 @@ from tracemill.data_cards.hub.repo_state import open_to_read, read_repo_manifest
 from tracemill.data_cards.model.compare_versions import compare_labels, compare_pairs
 from tracemill.data_cards.model.drift import DriftFigures, compare_drift_figures
 from tracemill.data_cards.model.find_release import find_release
-from tracemill.data_cards.model.manifest import Published, check_files, read_manifest
+from tracemill.data_cards.model.manifest import PublishedManifest, check_files, read_manifest
 from tracemill.data_cards.model.versions import REPO_ID, versions_by_release
 from tracemill.flows.run_state.publish_log import read_publish_log
 from tracemill.records.errors import ReleaseError
@@ -34,7 +34,7 @@ def list_releases(work: Workspace, hub: str | None) -> list[dict[str, Any]]:
                 for place in noted.get(version, [])
             ]
             try:
-                manifest = Published.of(read_manifest(work.releases_dir / name / version))
+                manifest = PublishedManifest.of(read_manifest(work.releases_dir / name / version))
             except ReleaseError as error:
                 lines[name, version] = _unreadable(name, version, places, error)
             else:
@@ -52,7 +52,7 @@ def list_releases(work: Workspace, hub: str | None) -> list[dict[str, Any]]:
     return list(lines.values())
 
 
-def _line(manifest: Published, local: bool, pushed: list[str]) -> dict[str, Any]:
+def _line(manifest: PublishedManifest, local: bool, pushed: list[str]) -> dict[str, Any]:
     return {
         "name": manifest.name,
         "version": manifest.version,
@@ -71,7 +71,7 @@ def _unreadable(name: str, version: str, pushed: list[str], error: ReleaseError)
     return {"name": name, "version": version, **nothing, "local": True, "pushed": pushed, "error": str(error)}
 
 
-def _on_the_hub(repo_id: str) -> list[Published]:
+def _on_the_hub(repo_id: str) -> list[PublishedManifest]:
     if not REPO_ID.fullmatch(repo_id):
         raise ReleaseError(f"{repo_id!r} is no dataset of the Hub", "OWNER/NAME")
     pusher = HubPusher(open_to_read(), repo_id)
@@ -103,7 +103,9 @@ def diff_listed_versions(work: Workspace, before: str, after: str) -> dict[str, 
         "pairs": compare_pairs(old.folder, new.folder),
         "labels": compare_labels(old.folder, new.folder),
     }
-    figures = compare_drift_figures(*(DriftFigures.of(Published.of(each.manifest)) for each in (old, new)))
+    figures = compare_drift_figures(
+        *(DriftFigures.of(PublishedManifest.of(each.manifest)) for each in (old, new))
+    )
     return {
         "before": old.called,
         "after": new.called,

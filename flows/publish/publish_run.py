@@ -16,7 +16,13 @@ from tracemill.data_cards.model.audit_sample import read_audit
 from tracemill.data_cards.model.drift import DriftFigures, find_drift
 from tracemill.data_cards.model.drift_bounds import DriftBounds
 from tracemill.data_cards.model.find_release import LocalRelease, find_release
-from tracemill.data_cards.model.manifest import GateEntry, Manifest, Published, check_files, read_manifest
+from tracemill.data_cards.model.manifest import (
+    GateEntry,
+    Manifest,
+    PublishedManifest,
+    check_files,
+    read_manifest,
+)
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.publish.drift_event import emit_release_drifted
 from tracemill.flows.publish.publish_gate import judge_with_workspace_gate, make_gate
@@ -30,7 +36,7 @@ from tracemill.records.storage.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class PublishOrder:
+class PublishOptions:
     """Options of `tracemill release publish`.
 
     `public` makes a new repository public, `accept_drift` lets a release through that is far from the last.
@@ -62,7 +68,7 @@ class PublishOutcome:
         return f"{self.pushed.repo_id}\n{made} version {version}, commit {commit}{audit}"
 
 
-def publish_release(settings: RunSettings, asked: str | None, order: PublishOrder) -> PublishOutcome:
+def publish_release(settings: RunSettings, asked: str | None, order: PublishOptions) -> PublishOutcome:
     """Publish a release that lies in the workspace.
 
     Raises ReleaseError and PrivacyError, in one line, before anything is uploaded: a release that is not
@@ -75,7 +81,7 @@ def publish_release(settings: RunSettings, asked: str | None, order: PublishOrde
 
 
 def publish_local(
-    work: Workspace, settings: RunSettings, local: LocalRelease, order: PublishOrder, judged: bool = False
+    work: Workspace, settings: RunSettings, local: LocalRelease, order: PublishOptions, judged: bool = False
 ) -> PublishOutcome:
     """Publish a release that was found; `judged` where the gate has just passed it."""
     require_second_opinion()
@@ -111,7 +117,7 @@ def publish_finished(work: Workspace, settings: RunSettings, release: ReleaseOut
     assert release.path is not None
     assert settings.release.hub is not None
     local = LocalRelease(Path(release.path), read_manifest(Path(release.path)))
-    done = publish_local(work, settings, local, PublishOrder(settings.release.hub), judged=True)
+    done = publish_local(work, settings, local, PublishOptions(settings.release.hub), judged=True)
     return replace(release, pushed="\n".join([done.line(), *done.said]))
 
 
@@ -119,7 +125,7 @@ def _bring_audit(
     work: Workspace,
     settings: RunSettings,
     local: LocalRelease,
-    order: PublishOrder,
+    order: PublishOptions,
     pusher: HubPusher,
     repo: HubRepo,
     outcome: PublishOutcome,
@@ -149,7 +155,7 @@ def _refuse_retracted(
             )
 
 
-def open_pusher(order: PublishOrder) -> HubPusher:
+def open_pusher(order: PublishOptions) -> HubPusher:
     """Open the repository to push to, after token and right were looked at.
 
     Raises ReleaseError.
@@ -174,7 +180,7 @@ def check_publishing(settings: RunSettings) -> None:
             "remove release.hub",
         )
     require_second_opinion()
-    open_pusher(PublishOrder(settings.release.hub))
+    open_pusher(PublishOptions(settings.release.hub))
 
 
 def require_second_opinion() -> None:
@@ -199,7 +205,7 @@ def _judge(work: Workspace, settings: RunSettings, folder: Path) -> list[str]:
     return said or [entry.statement]
 
 
-def _visibility(repo: HubRepo | None, order: PublishOrder, endpoint: str) -> Iterable[str]:
+def _visibility(repo: HubRepo | None, order: PublishOptions, endpoint: str) -> Iterable[str]:
     """Say which dataset is created, or why it stays private.
 
     Raises ReleaseError where the repository is public and nobody typed so.
@@ -215,7 +221,7 @@ def _visibility(repo: HubRepo | None, order: PublishOrder, endpoint: str) -> Ite
 
 
 def _drift(
-    repo: HubRepo | None, manifest: Manifest, bounds: DriftBounds, order: PublishOrder
+    repo: HubRepo | None, manifest: Manifest, bounds: DriftBounds, order: PublishOptions
 ) -> Iterable[str]:
     """Say what drifted, where it was accepted.
 
@@ -223,7 +229,9 @@ def _drift(
     """
     if repo is None or repo.manifest is None:
         return []
-    lines = find_drift(DriftFigures.of(repo.manifest), DriftFigures.of(Published.of(manifest)), bounds)
+    lines = find_drift(
+        DriftFigures.of(repo.manifest), DriftFigures.of(PublishedManifest.of(manifest)), bounds
+    )
     if lines and not order.accept_drift:
         emit_release_drifted(repo.repo_id, manifest.version, repo.manifest.version)
         raise ReleaseError(

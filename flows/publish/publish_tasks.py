@@ -14,7 +14,7 @@ from tracemill.environments.episodes.task_rows import write_task_rows
 from tracemill.environments.task import Task, read_tasks
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.publish.publish_gate import make_gate
-from tracemill.flows.publish.publish_run import PublishOrder, open_pusher, require_second_opinion
+from tracemill.flows.publish.publish_run import PublishOptions, open_pusher, require_second_opinion
 from tracemill.records.errors import ReleaseError
 from tracemill.records.storage.workspace import Workspace
 
@@ -81,7 +81,7 @@ def publish_tasks(settings: RunSettings, folder: Path, repo_id: str, public: boo
     """
     tasks = read_tasks(folder)
     require_second_opinion()
-    pusher = open_pusher(PublishOrder(repo_id, public))
+    pusher = open_pusher(PublishOptions(repo_id, public))
     repo = pusher.state()
     if repo is not None and not repo.private and not public:
         raise ReleaseError(f"{repo_id} is public", do="add --public, or make the repository private")

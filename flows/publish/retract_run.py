@@ -6,7 +6,7 @@ from tracemill.data_cards.hub.hub_errors import PATIENCE, RetryPolicy
 from tracemill.data_cards.hub.retract import Retraction, retract_version
 from tracemill.data_cards.model.find_release import find_release
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.publish.publish_run import PublishOrder, open_pusher
+from tracemill.flows.publish.publish_run import PublishOptions, open_pusher
 from tracemill.flows.run_state.publish_log import note_retracted, read_publish_log
 from tracemill.flows.run_state.run_records import sole_writer
 from tracemill.records.errors import PrivacyError, ReleaseError
@@ -14,7 +14,7 @@ from tracemill.records.storage.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
-class RetractOrder:
+class RetractOptions:
     """Options of `tracemill release retract`: the version, `NAME@VERSION`; `yes` confirms it."""
 
     release: str
@@ -23,7 +23,7 @@ class RetractOrder:
     patience: RetryPolicy = PATIENCE
 
 
-def retract_release(settings: RunSettings, order: RetractOrder) -> list[Retraction]:
+def retract_release(settings: RunSettings, order: RetractOptions) -> list[Retraction]:
     """Take a version back from the dataset given, else from every one that it was pushed to.
 
     Raises ReleaseError where nothing says which, or the Hub refuses, PrivacyError without a yes.
@@ -48,7 +48,7 @@ def retract_release(settings: RunSettings, order: RetractOrder) -> list[Retracti
             )
         done: list[Retraction] = []
         for repo_id in repos:
-            pusher = open_pusher(PublishOrder(repo_id, patience=order.patience))
+            pusher = open_pusher(PublishOptions(repo_id, patience=order.patience))
             done.append(retract_version(pusher, version))
             if versions.is_dir():
                 note_retracted(versions, version, repo_id)

@@ -7,7 +7,7 @@ from itertools import chain
 from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.data_cards.model.release_spec import LabelFigures, ReleaseSpec, TeacherEntry
 from tracemill.data_cards.writing.write_release import Gate, NoRelease, Release, write_release
-from tracemill.flows.admission.forgotten_list import Forgotten
+from tracemill.flows.admission.forgotten_list import ForgottenList
 from tracemill.flows.admission.reredaction import Reredactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.label_shard import name_pair_kind
@@ -40,7 +40,7 @@ _MOST_ROUNDS = 3  # releases that are written again while the gate finds somethi
 
 
 @dataclass(frozen=True, slots=True)
-class _Making:
+class _ReleaseBuild:
     """A release while it is made: what went through recipe, caps and sides, and what cuts it."""
 
     work: Workspace
@@ -56,7 +56,7 @@ class _Making:
     def spec(self) -> ReleaseSpec:
         """Return what is known before the rows are read."""
         release, grown = self.settings.release, self.split.grown
-        version = Forgotten.of(self.work).version_for(self.work.releases_dir, release.name, grown.major)
+        version = ForgottenList.of(self.work).version_for(self.work.releases_dir, release.name, grown.major)
         spec = _spec(
             self.settings, self.reduced, self.summary, version, self.reredactor.redactor.rules.version
         )
@@ -148,7 +148,7 @@ def _release_once(
     raise_if_interrupted()
     show_step("write tables")
     fitting = make_fitting(settings)
-    making = _Making(work, settings, reredactor, run_id, summary, reduced, labels, split, fitting)
+    making = _ReleaseBuild(work, settings, reredactor, run_id, summary, reduced, labels, split, fitting)
     kept = reduced.normalized.kept
     if only_when_due and (waiting := why_not_due(work, settings.release, split.grown, kept)):
         released = making.released()

@@ -11,7 +11,7 @@ from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import ASKED
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.records.pair import DPOPair
-from tracemill.records.reply import Decision, FailureKind
+from tracemill.records.reply import AskDecision, FailureKind
 from tracemill.records.storage.table_rows import decisions_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers
@@ -157,12 +157,12 @@ def _prices(work: Workspace, settings: RunSettings) -> dict[str, Price]:
     return {teacher.name: teacher.price for teacher in made}
 
 
-def _saved(spared: Iterable[Decision], means: Mapping[str, float]) -> SavedCost:
+def _saved(spared: Iterable[AskDecision], means: Mapping[str, float]) -> SavedCost:
     """Return what calls that were not made would have cost.
 
     Of a step it is what the gate expected, else the mean of each teacher.
     """
-    by_step: dict[str, list[Decision]] = {}
+    by_step: dict[str, list[AskDecision]] = {}
     for decision in spared:
         by_step.setdefault(decision.step_id, []).append(decision)
     usd = 0.0

@@ -34,7 +34,7 @@ class SplitUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class AssignedSides:
+class AssignedSplits:
     """The side of each session, None where it belongs to two, and what to remember by key."""
 
     sides: dict[str, str | None]
@@ -61,7 +61,7 @@ class _Groups:
 
 def apply_split_rule(
     units: Sequence[SplitUnit], known: Mapping[str, str], shares: Mapping[str, float]
-) -> AssignedSides:
+) -> AssignedSplits:
     """Choose a side for each unit.
 
     `known` are sides by key as they were remembered, `shares` (0 to 1) what each held-out side should have of
@@ -93,7 +93,7 @@ def apply_split_rule(
         for unit in group:
             sides[unit.trace_id] = side
             by_key |= dict.fromkeys(unit.keys, side)
-    return AssignedSides(sides, by_key)
+    return AssignedSplits(sides, by_key)
 
 
 def _overlapping(units: Sequence[SplitUnit], by_key: Mapping[str, str]) -> Iterator[SplitUnit]:

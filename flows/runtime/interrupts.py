@@ -26,7 +26,7 @@ _AGAIN_S = 0.05
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
-class InterruptTold(SystemExit):
+class ReportedInterrupt(SystemExit):
     """The end of an interrupted command that says itself what that means; `what` is said after the word."""
 
     def __init__(self, what: str) -> None:
@@ -34,7 +34,7 @@ class InterruptTold(SystemExit):
         self.what = what
 
 
-class _Presses:
+class _InterruptLog:
     """The recorded interrupts of this process."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ def _is_in_import_system(frame: FrameType | None) -> bool:
     return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
 
 
-_presses = _Presses()
+_presses = _InterruptLog()
 
 
 @contextmanager

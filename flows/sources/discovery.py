@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from tracemill.flows.sources.source_spec import SourceOrder
+from tracemill.flows.sources.source_spec import SourceOptions
 from tracemill.flows.sources.watermark_records import source_address
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.ingesters.discover import (
@@ -59,7 +59,7 @@ class FoundSources:
     datasets: list[str] = field(default_factory=list)
 
 
-def find_sources(order: SourceOrder, marks: Watermarks | None) -> FoundSources:
+def find_sources(order: SourceOptions, marks: Watermarks | None) -> FoundSources:
     """Find every source of an order. Files that `marks` knows to be unchanged are not opened.
 
     Raises SourceError where a path is missing, where one named outright is no session, where a format
@@ -97,12 +97,12 @@ def _flag_of(source: str) -> str:
     return _FLAGS.get(source, f"`--path` ({source})")
 
 
-def _wanted(order: SourceOrder) -> str:
+def _wanted(order: SourceOptions) -> str:
     return " or ".join(sorted({wanted for _, wanted in order.given if wanted is not None})) or "any format"
 
 
 def _below(
-    path: Path, wanted: str | None, order: SourceOrder, marks: Watermarks | None, found: FoundSources
+    path: Path, wanted: str | None, order: SourceOptions, marks: Watermarks | None, found: FoundSources
 ) -> Iterator[tuple[str, SourceFile]]:
     """Find the sources of a path with their addresses; report other files of a folder as unread."""
     path = path.expanduser()
@@ -182,7 +182,7 @@ def _refused(file: SourceFile, reason: str, wanted: str | None, source: str | No
     return SourceError(f"{file.path} is {said}", f"a {wanted or 'recorded'} session", do)
 
 
-def _behind(order: SourceOrder) -> Iterator[SourceFile]:
+def _behind(order: SourceOptions) -> Iterator[SourceFile]:
     """Find files behind URLs; their dialect is told when their columns are looked at."""
     from tracemill.ingesters.reading.remote_files import remote_file_version
 
@@ -191,7 +191,7 @@ def _behind(order: SourceOrder) -> Iterator[SourceFile]:
         yield SourceFile(_file_name(url), order.format or FETCHED, size, SourceStamp(size, tag), url)
 
 
-def _of_hub(order: SourceOrder, found: FoundSources) -> Iterator[SourceFile]:
+def _of_hub(order: SourceOptions, found: FoundSources) -> Iterator[SourceFile]:
     """Find the files of datasets of the Hub."""
     if not order.hub:
         return

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tracemill.flows.sources.watermark_records import SampleFacts
+from tracemill.flows.sources.watermark_records import StratumFields
 from tracemill.records.identity import digest
 
 BY = ("repository", "outcome", "model", "length")
@@ -28,7 +28,7 @@ class SampleCandidate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SampleOrder:
+class SampleOptions:
     """Size of a sample, its seed, and the facts it is stratified by."""
 
     max_traces: int
@@ -40,7 +40,7 @@ class SampleOrder:
 class DrawnSample:
     """The keys that were taken, and of each stratum how many there were and how many were taken."""
 
-    order: SampleOrder
+    order: SampleOptions
     taken: frozenset[str]
     strata: Mapping[Stratum, tuple[int, int]] = field(default_factory=dict)
 
@@ -65,7 +65,7 @@ class DrawnSample:
         }
 
 
-def stratum_of_facts(facts: SampleFacts, by: Iterable[str]) -> Stratum:
+def stratum_of_facts(facts: StratumFields, by: Iterable[str]) -> Stratum:
     """Return the stratum of a session with these facts; what is not known is an empty text."""
     named = {"repository": facts.repository, "outcome": facts.outcome, "model": facts.model}
     named["length"] = stratum_length_bucket(facts.steps)
@@ -82,7 +82,7 @@ def stratum_length_bucket(steps: int | None) -> str:
     return f"{upper // 2 + 1}-{upper}"
 
 
-def draw_stratified_sample(candidates: Iterable[SampleCandidate], order: SampleOrder) -> DrawnSample:
+def draw_stratified_sample(candidates: Iterable[SampleCandidate], order: SampleOptions) -> DrawnSample:
     """Draw the sample; all of them where there are no more than are wanted.
 
     Keys are unique.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from tracemill.flows.sources.discovery import FoundSources, UnreadFile, find_sources, require_sessions
-from tracemill.flows.sources.source_spec import SourceOrder
+from tracemill.flows.sources.source_spec import SourceOptions
 from tracemill.flows.sources.watermark_records import SourceRecord, source_part_key
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.ingesters.detect_format import detect_table_format
@@ -79,7 +79,7 @@ class SourcePlan:
 
 
 def plan_sources(
-    order: SourceOrder, shard_mb: float, marks: Watermarks | None = None, sampled: bool = False
+    order: SourceOptions, shard_mb: float, marks: Watermarks | None = None, sampled: bool = False
 ) -> SourcePlan:
     """Find the sources of an order and plan what is read of them.
 
@@ -214,7 +214,7 @@ def _part(source: SourceFile, part: Part, size: int) -> SourceFile:
 
 
 def _untouched(
-    found: FoundSources, order: SourceOrder, marks: Watermarks, changes: Counter[str]
+    found: FoundSources, order: SourceOptions, marks: Watermarks, changes: Counter[str]
 ) -> Iterator[UnchangedSource]:
     """Return sources that were read once and cannot be read now: left alone, or gone."""
     alone = {marks.key_of(source) for source in found.alone}

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from tracemill.flows.sources.sampling import SampleOrder
-from tracemill.flows.sources.source_spec import MIN_AGE_MINUTES, SourceOrder, split_urls
+from tracemill.flows.sources.sampling import SampleOptions
+from tracemill.flows.sources.source_spec import MIN_AGE_MINUTES, SourceOptions, split_urls
 from tracemill.ingesters.reading.hub_datasets import HubSpec
 from tracemill.ingesters.reading.remote_files import is_remote
 from tracemill.ingesters.registry import dialects
@@ -80,9 +80,9 @@ class SourceSettings(FrozenModel):
         given += [(p, "swe_gym") for p in self.swe_gym]
         return [*given, *((p, None) for p in self.paths)]
 
-    def order(self) -> SourceOrder:
+    def order(self) -> SourceOptions:
         """Return the same in plain values."""
-        return SourceOrder(tuple(self.every()), self.urls, self.hub, self.format, self.min_age_minutes)
+        return SourceOptions(tuple(self.every()), self.urls, self.hub, self.format, self.min_age_minutes)
 
 
 class SampleSettings(FrozenModel):
@@ -95,6 +95,6 @@ class SampleSettings(FrozenModel):
     by: tuple[SampleBy, ...] = SAMPLE_BY
     """What the sample has in the same shares as the whole."""
 
-    def order(self) -> SampleOrder | None:
+    def order(self) -> SampleOptions | None:
         """Return the same in plain values; None where all are taken."""
-        return None if self.max_traces is None else SampleOrder(self.max_traces, self.seed, self.by)
+        return None if self.max_traces is None else SampleOptions(self.max_traces, self.seed, self.by)

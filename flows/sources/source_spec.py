@@ -11,7 +11,7 @@ MIN_AGE_MINUTES = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class SourceOrder:
+class SourceOptions:
     """The sources that are read.
 
     Files and folders with the source each must be of (None for any), URLs of Parquet files, datasets of the
@@ -38,11 +38,11 @@ def order_of(
     hub: Sequence[str] = (),
     format: str | None = None,
     min_age_minutes: float = MIN_AGE_MINUTES,
-) -> SourceOrder:
+) -> SourceOptions:
     """Return the order of paths and URLs in one list, and of datasets."""
     local, urls = split_urls(paths)
     given = tuple((Path(path), None) for path in local)
-    return SourceOrder(given, tuple(urls), tuple(hub), format, min_age_minutes)
+    return SourceOptions(given, tuple(urls), tuple(hub), format, min_age_minutes)
 
 
 def split_urls(given: Sequence[str]) -> tuple[list[str], list[str]]:

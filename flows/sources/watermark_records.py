@@ -26,7 +26,7 @@ _PLAIN = ("key", "ends", "dialect", "reading", "beside", "rows", "whole")
 _COUNTED = tuple(item.name for item in fields(IngestReport) if item.name not in ("path", "error"))
 
 
-class SampleFacts(NamedTuple):
+class StratumFields(NamedTuple):
     """Facts that a sample is stratified by; an empty text and None stand for what is not known."""
 
     repository: str
@@ -35,7 +35,7 @@ class SampleFacts(NamedTuple):
     steps: int | None
 
     @classmethod
-    def of(cls, trace: Trace) -> "SampleFacts":
+    def of(cls, trace: Trace) -> "StratumFields":
         """Return the facts of a trace.
 
         Where it names no repository its project stands for it, and the model is the one that acted most.
@@ -51,7 +51,7 @@ class SeenTrace:
 
     trace_id: str
     parent: str | None
-    facts: SampleFacts
+    facts: StratumFields
     entry: TraceEntry | None = None
 
     def to_json(self) -> list[Any]:
@@ -82,7 +82,7 @@ class SeenTrace:
             figures = contexts, states, text_bytes, fullness, findings
             projects = tuple(Project(*each) for each in projects)
             entry = TraceEntry(trace_id, session, projects, *figures, lists=ListScope.from_json(lists))
-        return cls(trace_id, parent, SampleFacts(*facts), entry)
+        return cls(trace_id, parent, StratumFields(*facts), entry)
 
 
 class PartKey(NamedTuple):

@@ -9,12 +9,12 @@ from typing import Any
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.training.resolve_release import resolve_training_release
 from tracemill.records.errors import ConfigError, TrainingError
-from tracemill.train.played_worlds import SOLVED, PlayedTasks, PlayQuestion, play_world
+from tracemill.train.played_worlds import SOLVED, PlayedTasks, PlayRequest, play_world
 from tracemill.train.preferences import (
     NO_PAIR,
     PreferenceMargins,
-    PreferenceQuestion,
-    Preferences,
+    PreferenceRequest,
+    PreferenceSummary,
     held_out_files,
     measure_preferences,
     resample,
@@ -71,7 +71,7 @@ def evaluate_models(
 
 def _play(training: TrainingSettings, models: Sequence[str], play: Play) -> dict[str, Any]:
     check_packages(training)
-    question = PlayQuestion(
+    question = PlayRequest(
         world=play.world,
         settings=training,
         models={model: model for model in models},
@@ -126,7 +126,7 @@ def _rank_pairs(
             "raise release.validation or release.test, or measure on a release of more sessions",
         )
     check_packages(training)
-    question = PreferenceQuestion(
+    question = PreferenceRequest(
         release=release, settings=training, models={model: model for model in models}
     )
     measured = measure_preferences(
@@ -145,8 +145,8 @@ def _rank_pairs(
 def _figures(measured: PreferenceMargins, model: str, first: str) -> dict[str, Any]:
     traces = [pair.get("trace_id", "") for pair in measured.pairs]
 
-    def of(chosen: Sequence[int], name: str = model) -> Preferences:
-        return Preferences.of([measured.margins[name][index] for index in chosen])
+    def of(chosen: Sequence[int], name: str = model) -> PreferenceSummary:
+        return PreferenceSummary.of([measured.margins[name][index] for index in chosen])
 
     def gain(chosen: Sequence[int]) -> float:
         return of(chosen).accuracy - of(chosen, first).accuracy
@@ -174,7 +174,7 @@ def _grouped(margins: Sequence[float], names: Iterable[str]) -> dict[str, dict[s
     for margin, name in zip(margins, names, strict=True):
         groups.setdefault(name, []).append(margin)
     largest_first = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
-    return {name: asdict(Preferences.of(found)) for name, found in largest_first}
+    return {name: asdict(PreferenceSummary.of(found)) for name, found in largest_first}
 
 
 def evaluation_table_rows(record: dict[str, Any]) -> list[tuple[str, str]]:

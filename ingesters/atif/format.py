@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.format import FormatFacts, Record, RowReader, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, RowReader, SessionFormat, lazy_function
 
 _HEAD = re.compile(rb'\{\s*"schema_version":\s*"ATIF-v')
 
@@ -44,7 +44,7 @@ FORMAT = SessionFormat(
     beside=_beside,
     without_claimed=lazy_function("tracemill.ingesters.atif.continuations:without_continuations"),
     kinds=lazy_function("tracemill.ingesters.atif.vocabulary:kinds_of_trajectory"),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="ATIF trajectories 1.0 to 1.8 of Harbor, Terminal-Bench and converters",
         recognised="an object with steps under a schema_version that begins with ATIF-v",
         prompt="what happened, not what was sent; system prompt and tools where they stand in it",

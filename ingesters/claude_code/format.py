@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemill.ingesters.claude_code.record_fields import is_native
-from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, SessionFormat, lazy_function
 
 _OF_RUNS = frozenset(("instance_id", "traj_id", "trajectory_id", "history", "trajectory", "attempts"))
 """Keys of runs and dataset rows, which may hold records of any kind."""
@@ -35,7 +35,7 @@ FORMAT = SessionFormat(
     kinds=lazy_function("tracemill.ingesters.claude_code.vocabulary:kinds_of_record"),
     growing=frozenset({"claude_code"}),
     origin_names_session=True,
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="Claude Code 1.0 to 2.1.29x, with subagents",
         recognised="lines with type and uuid or sessionId",
         prompt="messages; system prompt and tools since about 2.1.267",

@@ -36,7 +36,7 @@ class _QueuedPrompt(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Guess:
+class _UncertainRemoval:
     """A `remove` without content while prompts of the user and notices or events of tasks waited.
 
     `first` is its line, `last` the line where the last of the others left as well, None where none tells.
@@ -65,7 +65,7 @@ class AbsorbedPrompt(NamedTuple):
     order: int
     text: str
     misplaced: bool = False
-    guess: _Guess | None = None
+    guess: _UncertainRemoval | None = None
 
 
 class PromptQueue:
@@ -78,7 +78,7 @@ class PromptQueue:
         self.absorbed: list[AbsorbedPrompt] = []
         self._waiting: list[_QueuedPrompt] = []
         self._sent: _QueuedPrompt | None = None
-        self._guess: _Guess | None = None
+        self._guess: _UncertainRemoval | None = None
 
     def take(self, order: int, record: dict[str, Any]) -> None:
         """Apply one record of the queue."""
@@ -122,11 +122,11 @@ class PromptQueue:
                     self.absorbed[at] = prompt._replace(misplaced=True)
                     return
 
-    def _open_guess(self, order: int, removed: _QueuedPrompt) -> _Guess | None:
+    def _open_guess(self, order: int, removed: _QueuedPrompt) -> _UncertainRemoval | None:
         """Return the guess that a nameless `remove` is part of, None where only one kind of prompt waited."""
         kind = _is_of_task(removed.text)
         others = [p for p in self._waiting if _fits_a_turn(p.text) and _is_of_task(p.text) != kind]
-        guess = self._guess or (_Guess(order) if others else None)
+        guess = self._guess or (_UncertainRemoval(order) if others else None)
         if guess is not None and not others:
             guess.last = order
         self._guess = guess if others else None

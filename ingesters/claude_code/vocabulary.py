@@ -13,7 +13,7 @@ from tracemill.ingesters.claude_code.record_fields import (
     field_objects,
     field_text,
 )
-from tracemill.ingesters.format import KindSeen, Record
+from tracemill.ingesters.format import Record, RecordKind
 
 _COMMON_KEYS = """type uuid parentUuid sessionId session_id isSidechain agentId timestamp cwd version userType
     entrypoint gitBranch slug isMeta teamName agentName sessionKind"""
@@ -65,16 +65,16 @@ _KEYS = {kind: _COMMON | set(keys.split()) for kind, keys in _OWN_KEYS.items()}
 """Keys of the kinds that are read."""
 
 
-def kinds_of_record(record: Record) -> Iterator[KindSeen]:
+def kinds_of_record(record: Record) -> Iterator[RecordKind]:
     """Yield the kind of a record, and of its attachment, subtype or content blocks."""
     kind = record.get("type")
     name = kind if isinstance(kind, str) else ""
-    yield KindSeen(name, record.keys(), name in TREE_TYPES or name in OTHER_TYPES, _KEYS.get(name))
+    yield RecordKind(name, record.keys(), name in TREE_TYPES or name in OTHER_TYPES, _KEYS.get(name))
     if name == "attachment":
         attachment = record.get("attachment")
         if isinstance(attachment, dict):
             attachment_kind = field_text(attachment, "type")
-            yield KindSeen(
+            yield RecordKind(
                 f"{name} {attachment_kind}",
                 attachment.keys(),
                 is_known_attachment(attachment_kind),
@@ -82,18 +82,18 @@ def kinds_of_record(record: Record) -> Iterator[KindSeen]:
             )
     elif name == "system":
         subtype = field_text(record, "subtype")
-        yield KindSeen(f"{name} {subtype}", (), subtype in SYSTEM_SUBTYPES)
+        yield RecordKind(f"{name} {subtype}", (), subtype in SYSTEM_SUBTYPES)
     elif name == "queue-operation":
         operation = field_text(record, "operation")
-        yield KindSeen(f"{name} {operation}", (), operation in QUEUE_OPERATIONS)
+        yield RecordKind(f"{name} {operation}", (), operation in QUEUE_OPERATIONS)
     elif name in ("user", "assistant"):
         yield from _blocks(name, record.get("message"))
 
 
-def _blocks(name: str, message: Any) -> Iterator[KindSeen]:
+def _blocks(name: str, message: Any) -> Iterator[RecordKind]:
     """Yield the kinds of a message and its blocks, and of parts that the reader does not understand."""
     if isinstance(message, dict):
-        yield KindSeen("message", message.keys(), True, _MESSAGE_KEYS)
+        yield RecordKind("message", message.keys(), True, _MESSAGE_KEYS)
     content = message.get("content") if isinstance(message, dict) else message
     parsed = (
         parse_assistant_blocks(content) if name == "assistant" else parse_user_blocks(content, {}, "", None)
@@ -102,6 +102,6 @@ def _blocks(name: str, message: Any) -> Iterator[KindSeen]:
     for block in field_objects(content):
         kind = field_text(block, "type")
         if kind not in unread:
-            yield KindSeen(f"block {kind}", block.keys(), True, _BLOCK_KEYS)
+            yield RecordKind(f"block {kind}", block.keys(), True, _BLOCK_KEYS)
     for name in unread:
-        yield KindSeen(f"block {name}", (), False)
+        yield RecordKind(f"block {name}", (), False)

@@ -25,7 +25,7 @@ from tracemill.ingesters.cline.messages import (
     result_message,
     unread_blocks,
 )
-from tracemill.ingesters.cline.task_files import Range, Request, TaskFiles
+from tracemill.ingesters.cline.task_files import ApiRequest, Range, TaskFiles
 from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION
 from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
@@ -44,7 +44,7 @@ _MODEL = re.compile(r"<model>([^<\n]+)</model>")
 Records = Sequence[Mapping[str, Any]]
 
 
-class View(NamedTuple):
+class HistoryView(NamedTuple):
     """The part of a history that a prompt shows: hidden range, replaced texts, and events before it."""
 
     hidden: Range | None = None
@@ -53,7 +53,7 @@ class View(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class HistoryEvent:
     """A summary or a truncation: the place of its record, and its time where that is not its place."""
 
     place: int
@@ -74,9 +74,9 @@ class TaskContexts:
     cwd: str | None = None
     model: str | None = None
     _names: list[str | None] = field(default_factory=list)
-    _events: list[Event] = field(default_factory=list)
-    _view: View | None = None
-    _request: Request | None = None
+    _events: list[HistoryEvent] = field(default_factory=list)
+    _view: HistoryView | None = None
+    _request: ApiRequest | None = None
     _growing: GrowingContext = field(default_factory=GrowingContext)
     _last: int = -1
     _inexact: bool = False
@@ -98,13 +98,13 @@ class TaskContexts:
         self._close()
         return self.contexts
 
-    def _event(self, place: int) -> Event:
+    def _event(self, place: int) -> HistoryEvent:
         record = self.records[place]
         name, is_summary = self._names[place], bool(record.get("isSummary"))
         by_place = is_summary and record.get("role") == "user"  # it stands behind all that it replaces
         text = blocks_text(record.get("content"))
         time = self.files.events.get(name or "") or self.files.events.get(text)
-        return Event(
+        return HistoryEvent(
             place, name or None, is_summary, by_place or time is not None, None if by_place else time
         )
 
@@ -115,16 +115,16 @@ class TaskContexts:
         asked = request.time if request else time
         shortened = sum(asked is None or each[0] <= asked for each in self.files.shortened)
         active = [event.place for event in self._events if self._is_active(event, place, time)]
-        view = View(self.files.range_at(place), shortened, frozenset(active))
+        view = HistoryView(self.files.range_at(place), shortened, frozenset(active))
         if view != self._view:
             self._begin(view, place)
 
-    def _is_active(self, event: Event, place: int, time: int | None) -> bool:
+    def _is_active(self, event: HistoryEvent, place: int, time: int | None) -> bool:
         if event.place > place:
             return False
         return event.time is None or time is None or event.time < time
 
-    def _begin(self, view: View, place: int) -> None:
+    def _begin(self, view: HistoryView, place: int) -> None:
         before = self._view
         self._close()
         start: ContextStart = "start"
@@ -146,7 +146,7 @@ class TaskContexts:
         for earlier in range(place):
             self._show(earlier, own=False)
 
-    def _is_tagged(self, event: Event) -> bool:
+    def _is_tagged(self, event: HistoryEvent) -> bool:
         """Return whether the messages that an event hides are still in the history."""
         keys = ("condenseParent", "truncationParent")
         return event.name is not None and any(
@@ -196,7 +196,7 @@ class TaskContexts:
         parents = (first_text(record.get(key)) for key in ("condenseParent", "truncationParent"))
         return any(parent in names for parent in parents)
 
-    def _replaces_all(self, event: Event) -> bool:
+    def _replaces_all(self, event: HistoryEvent) -> bool:
         return self.records[event.place].get("role") == "user"
 
     def _show(self, place: int, own: bool) -> None:

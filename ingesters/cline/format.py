@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, SessionFormat, lazy_function
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
@@ -107,7 +107,7 @@ FORMAT = SessionFormat(
     without_claimed=_without_claimed,
     kinds=lazy_function("tracemill.ingesters.cline.vocabulary:kinds_of_record"),
     growing=frozenset({"cline"}),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="Cline and Roo Code: tasks with the files beside them, sessions of Cline 4",
         recognised="a list of messages about the environment; an object with sessionId, agent and messages",
         prompt="messages, summaries and truncations; system prompt and tools are not recorded",

@@ -47,7 +47,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     """A request of the view: when it was made, what it says of its cost."""
 
     time: int
@@ -65,8 +65,8 @@ class TaskFiles:
     """
 
     has_view: bool = False
-    requests: list[Request] = field(default_factory=list)
-    by_index: dict[int, Request] = field(default_factory=dict)
+    requests: list[ApiRequest] = field(default_factory=list)
+    by_index: dict[int, ApiRequest] = field(default_factory=dict)
     ranges: dict[int, Range | None] = field(default_factory=dict)
     events: dict[str, int] = field(default_factory=dict)
     shortened: list[tuple[int, int, int, str]] = field(default_factory=list)
@@ -75,7 +75,7 @@ class TaskFiles:
     took_back: int = 0
     unsettled: set[int] = field(default_factory=set)
 
-    def request_of(self, place: int, time: int | None) -> Request | None:
+    def request_of(self, place: int, time: int | None) -> ApiRequest | None:
         """Return the request whose answer is the message at a place."""
         if self.by_index or time is None:
             return self.by_index.get(place - 2)
@@ -153,7 +153,7 @@ def _add_view_message(files: TaskFiles, message: Mapping[str, Any], report: Inge
             files.events[event_id] = time
     files.took_back += kind in ("deleted_api_reqs", "api_req_deleted")
     if kind == "api_req_started":
-        request = Request(time, _facts(message.get("text")))
+        request = ApiRequest(time, _facts(message.get("text")))
         files.requests.append(request)
         if isinstance(index, int):
             files.by_index[index] = request

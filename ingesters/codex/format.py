@@ -1,6 +1,6 @@
 """Rollouts of Codex CLI as a format of the registry."""
 
-from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, SessionFormat, lazy_function
 
 _RECORDS = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "compacted"))
 _FIRST_LINE = frozenset(("id", "timestamp", "instructions"))
@@ -23,7 +23,7 @@ FORMAT = SessionFormat(
     growing=frozenset({"codex"}),
     origin_names_session=True,
     kinds=lazy_function("tracemill.ingesters.codex.vocabulary:kinds_of_record"),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="Codex CLI: rollouts in ~/.codex/sessions, also those from before September 2025",
         recognised="records with timestamp, type and payload; a first line with id, timestamp, instructions",
         prompt="instructions and items as they were sent; tools where they are dynamic",

@@ -15,7 +15,7 @@ from tracemill.ingesters.codex.items import (
     parse_codex_result,
 )
 from tracemill.ingesters.common.openai_messages import as_mapping
-from tracemill.ingesters.format import KindSeen, Record
+from tracemill.ingesters.format import Record, RecordKind
 
 _RECORDS = frozenset(("session_meta", "response_item", "compacted")) | NOT_SHOWN
 _EVENTS_TEXT = """token_count task_started task_complete turn_started turn_complete turn_aborted user_message
@@ -30,34 +30,34 @@ _ITEMS = frozenset(("message", "agent_message", "reasoning"))
 _ITEMS |= ANSWERED_CALLS | SERVER_CALLS | OUTPUTS | SUMMARIES | NOT_SENT
 
 
-def kinds_of_record(record: Record) -> Iterator[KindSeen]:
+def kinds_of_record(record: Record) -> Iterator[RecordKind]:
     """Yield the kind of a record, of its event or item, and of the parts that the reader does not read."""
     kind, payload = record.get("type"), record.get("payload")
     if not isinstance(payload, dict):
         flat = kind is not None or "record_type" not in record
         if kind is None:
-            yield KindSeen("session_meta" if "id" in record else "state", record.keys(), flat or None)
+            yield RecordKind("session_meta" if "id" in record else "state", record.keys(), flat or None)
         else:
             yield from _kinds_of_item(record)
         return
     name = kind if isinstance(kind, str) else ""
-    yield KindSeen(name, record.keys(), name in _RECORDS)
+    yield RecordKind(name, record.keys(), name in _RECORDS)
     if name == "response_item":
         yield from _kinds_of_item(payload)
     elif name == "event_msg":
         event = str(payload.get("type"))
-        yield KindSeen(f"event {event}", payload.keys(), event in _EVENTS)
+        yield RecordKind(f"event {event}", payload.keys(), event in _EVENTS)
     elif name in _RECORDS:
-        yield KindSeen(f"payload {name}", payload.keys(), True)
+        yield RecordKind(f"payload {name}", payload.keys(), True)
 
 
-def _kinds_of_item(item: Any) -> Iterator[KindSeen]:
+def _kinds_of_item(item: Any) -> Iterator[RecordKind]:
     body = as_mapping(item)
     kind = str(body.get("type"))
-    yield KindSeen(f"item {kind}", body.keys(), kind in _ITEMS)
+    yield RecordKind(f"item {kind}", body.keys(), kind in _ITEMS)
     unread: list[str] = []
     if kind in OUTPUTS:
         unread = parse_codex_result(body)[1]
     elif kind in ("message", "agent_message") and not is_answer(body):
         unread = parse_codex_message(body)[1]
-    yield from (KindSeen(f"part {name.replace(' ', '_')}", (), False) for name in unread)
+    yield from (RecordKind(f"part {name.replace(' ', '_')}", (), False) for name in unread)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, SessionFormat, lazy_function
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
@@ -64,7 +64,7 @@ FORMAT = SessionFormat(
     without_claimed=_without_claimed,
     records=lazy_function("tracemill.ingesters.cursor.vocabulary:read_records"),
     kinds=lazy_function("tracemill.ingesters.cursor.vocabulary:kinds_of_conversation"),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="Cursor: the databases of the editor (state.vscdb), and conversations exported as Markdown",
         recognised="SQLite with keys of conversations; Markdown with a line of the export under its title",
         prompt="messages, approximate; no system prompt, tools or attachments; exports are counted only",

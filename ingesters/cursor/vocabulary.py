@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tracemill.ingesters.cursor.conversations import read_conversations
 from tracemill.ingesters.cursor.messages import role_of, tool_of, unread_parts
-from tracemill.ingesters.format import KindSeen, Record
+from tracemill.ingesters.format import Record, RecordKind
 from tracemill.ingesters.reading.sqlite_files import open_database
 from tracemill.records.ingest_report import IngestReport, record_type
 
@@ -24,13 +24,13 @@ def read_records(path: Path, report: IngestReport) -> Iterator[Record]:
             yield {"conversation": each.metadata, "messages": [message or {} for message in each.messages]}
 
 
-def kinds_of_conversation(record: Record) -> Iterator[KindSeen]:
+def kinds_of_conversation(record: Record) -> Iterator[RecordKind]:
     """Yield the kind of a conversation, of its messages and of their calls."""
-    yield KindSeen("conversation", record["conversation"].keys(), True)
+    yield RecordKind("conversation", record["conversation"].keys(), True)
     for message in record["messages"]:
         unread = [record_type(name) for name in unread_parts(message)]
         kind = role_of(message)
-        yield KindSeen(f"message {kind}", message.keys(), kind != "other")
-        yield from (KindSeen(f"part {name}", (), False) for name in unread)
+        yield RecordKind(f"message {kind}", message.keys(), kind != "other")
+        yield from (RecordKind(f"part {name}", (), False) for name in unread)
         if tool := tool_of(message):
-            yield KindSeen("call", tool.keys(), True, _CALL_KEYS)
+            yield RecordKind("call", tool.keys(), True, _CALL_KEYS)

@@ -1,6 +1,6 @@
 """Gemini CLI sessions as a format of the registry."""
 
-from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, SessionFormat, lazy_function
 
 
 def _detect(record: Record) -> str | None:
@@ -16,7 +16,7 @@ FORMAT = SessionFormat(
     read=lazy_function("tracemill.ingesters.gemini_cli.ingest_session:iter_traces"),
     kinds=lazy_function("tracemill.ingesters.gemini_cli.vocabulary:kinds_of_record"),
     growing=frozenset({"gemini_cli"}),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="Gemini CLI: sessions in ~/.gemini/tmp/*/chats, one object or lines",
         recognised="an object, or a first line, with sessionId and projectHash",
         prompt="messages; system prompt and tools are not recorded",

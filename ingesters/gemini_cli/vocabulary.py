@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tracemill.ingesters.format import KindSeen, Record
+from tracemill.ingesters.format import Record, RecordKind
 from tracemill.ingesters.gemini_cli.messages import (
     UNSHOWN,
     recorded_calls,
@@ -22,28 +22,28 @@ _CALL_KEYS_TEXT = """id name args result status timestamp agentId displayName de
 _CALL_KEYS = frozenset(_CALL_KEYS_TEXT.split())
 
 
-def kinds_of_record(record: Record) -> Iterator[KindSeen]:
+def kinds_of_record(record: Record) -> Iterator[RecordKind]:
     """Yield the kind of a line or a whole session, and of its messages, calls and parts."""
     if "$rewindTo" in record:
-        yield KindSeen("$rewindTo", record.keys(), True)
+        yield RecordKind("$rewindTo", record.keys(), True)
     elif isinstance(change := record.get("$set"), dict):
-        yield KindSeen("$set", change.keys(), True, _SESSION_KEYS)
+        yield RecordKind("$set", change.keys(), True, _SESSION_KEYS)
         yield from _kinds_of_messages(change.get("messages"))
     elif "sessionId" in record:
-        yield KindSeen("session", record.keys(), True, _SESSION_KEYS)
+        yield RecordKind("session", record.keys(), True, _SESSION_KEYS)
         yield from _kinds_of_messages(record.get("messages"))
     else:
         yield from _kinds_of_messages([record])
 
 
-def _kinds_of_messages(listed: Any) -> Iterator[KindSeen]:
+def _kinds_of_messages(listed: Any) -> Iterator[RecordKind]:
     for message in listed if isinstance(listed, list) else ():
         if not isinstance(message, dict):
             continue
         kind = record_type(message.get("type"))
         known = kind in UNSHOWN or kind in ("user", "gemini")
-        yield KindSeen(f"message {kind}", message.keys(), known, _MESSAGE_KEYS)
+        yield RecordKind(f"message {kind}", message.keys(), known, _MESSAGE_KEYS)
         for call in recorded_calls(message):
-            yield KindSeen("call", call.keys(), True, _CALL_KEYS)
+            yield RecordKind("call", call.keys(), True, _CALL_KEYS)
         for name in (*unread_recorded_calls(message), *unread_parts(message.get("content"))):
-            yield KindSeen(f"part {record_type(name)}", (), False)
+            yield RecordKind(f"part {record_type(name)}", (), False)

@@ -15,7 +15,7 @@ _SCORERS = ("scorer", "scorers")
 
 
 @dataclass(frozen=True, slots=True)
-class AgentOf:
+class AgentIdentity:
     """An agent: its key ("" for the main one), the call that started it, and whether it is a scorer."""
 
     key: str = ""
@@ -23,7 +23,7 @@ class AgentOf:
     scores: bool = False
 
 
-_MAIN = AgentOf()
+_MAIN = AgentIdentity()
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class SampleAgents:
 
     spans: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     calls: dict[str, str] = field(default_factory=dict)
-    found: dict[str, AgentOf] = field(default_factory=dict)
+    found: dict[str, AgentIdentity] = field(default_factory=dict)
 
     @classmethod
     def of(cls, events: Sequence[Any]) -> "SampleAgents":
@@ -49,8 +49,8 @@ class SampleAgents:
         return agents
 
     def walk(
-        self, events: Sequence[Any], within: AgentOf = _MAIN
-    ) -> Iterator[tuple[Mapping[str, Any], AgentOf]]:
+        self, events: Sequence[Any], within: AgentIdentity = _MAIN
+    ) -> Iterator[tuple[Mapping[str, Any], AgentIdentity]]:
         """Yield every event with its agent; events that stand in another one come behind it."""
         scoring = 0
         for event in map(as_mapping, events):
@@ -62,10 +62,10 @@ class SampleAgents:
             nested = content_list(event.get("events"))
             inner = agent
             if nested and event.get("event") == "tool" and (named := first_text(event.get("id"))):
-                inner = AgentOf(named, named, agent.scores)
+                inner = AgentIdentity(named, named, agent.scores)
             yield from self.walk(nested, inner)
 
-    def _agent_of(self, span: Any) -> AgentOf:
+    def _agent_of(self, span: Any) -> AgentIdentity:
         """Return the agent of the events in a span: an agent in another one, or in a tool, is its own."""
         if not isinstance(span, str):
             return _MAIN
@@ -78,7 +78,7 @@ class SampleAgents:
             if len(agents) > 1 or tools:
                 key = agents[0] if agents else tools[0]
                 call = self.calls.get(key) or next((self.calls[t] for t in tools if t in self.calls), None)
-            self.found[span] = AgentOf(key, call, any(kind in _SCORERS for kind in kinds))
+            self.found[span] = AgentIdentity(key, call, any(kind in _SCORERS for kind in kinds))
         return self.found[span]
 
     def _path(self, span: Any) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, SessionFormat, lazy_function
 from tracemill.records.ingest_report import IngestReport
 
 
@@ -34,7 +34,7 @@ FORMAT = SessionFormat(
     read=lazy_function("tracemill.ingesters.inspect_ai.ingest_log:iter_traces"),
     records=_records,
     kinds=lazy_function("tracemill.ingesters.inspect_ai.vocabulary:kinds_of_sample"),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="inspect: logs as .eval archives or one JSON object, a session a sample",
         recognised="an archive with _journal/start.json, or an object with eval, status and version",
         prompt="messages, system prompt and tools of every model call",

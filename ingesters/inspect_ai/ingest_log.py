@@ -16,7 +16,7 @@ from tracemill.ingesters.common.flags import NO_ACTION, OVER_LIMIT
 from tracemill.ingesters.common.growing_context import StepMetadata
 from tracemill.ingesters.common.openai_messages import as_mapping, collect_message_calls, first_text
 from tracemill.ingesters.common.report_counts import traces_of_rows
-from tracemill.ingesters.inspect_ai.agents import AgentOf, SampleAgents
+from tracemill.ingesters.inspect_ai.agents import AgentIdentity, SampleAgents
 from tracemill.ingesters.inspect_ai.contexts import AgentContexts, ModelCall
 from tracemill.ingesters.inspect_ai.log_files import SampleTexts, read_log
 from tracemill.ingesters.inspect_ai.messages import (
@@ -102,7 +102,7 @@ class SampleReader:
             self._trace(key, contexts) for key, contexts in sorted(made.items(), key=lambda each: each[0])
         ]
 
-    def _add(self, event: Mapping[str, Any], agent: AgentOf) -> None:
+    def _add(self, event: Mapping[str, Any], agent: AgentIdentity) -> None:
         kind = record_type(event.get("event"))
         self.report.records[kind] += 1
         if kind not in EVENTS:

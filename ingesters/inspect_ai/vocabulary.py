@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
-from tracemill.ingesters.format import KindSeen, Record
+from tracemill.ingesters.format import Record, RecordKind
 from tracemill.ingesters.inspect_ai.ingest_log import EVENTS
 from tracemill.ingesters.inspect_ai.log_files import SampleTexts
 from tracemill.ingesters.inspect_ai.messages import ROLES, content_list, content_parts, unread_part
@@ -31,17 +31,17 @@ _MESSAGE_KEYS_TEXT = "id role content source metadata tool_calls model tool_call
 _MESSAGE_KEYS = frozenset(_MESSAGE_KEYS_TEXT.split())
 
 
-def kinds_of_sample(record: Record) -> Iterator[KindSeen]:
+def kinds_of_sample(record: Record) -> Iterator[RecordKind]:
     """Yield the kind of a sample, and of its events and their messages."""
-    yield KindSeen("sample", record.keys(), True, _SAMPLE_KEYS)
+    yield RecordKind("sample", record.keys(), True, _SAMPLE_KEYS)
     yield from _kinds_of_messages(list(SampleTexts.of(record).pool))
     yield from _kinds_of_events(content_list(record.get("events")))
 
 
-def _kinds_of_events(events: list[Any]) -> Iterator[KindSeen]:
+def _kinds_of_events(events: list[Any]) -> Iterator[RecordKind]:
     for event in map(as_mapping, events):
         kind = record_type(event.get("event"))
-        yield KindSeen(f"event {kind}", event.keys(), kind in EVENTS, _EVENT_KEYS.get(kind))
+        yield RecordKind(f"event {kind}", event.keys(), kind in EVENTS, _EVENT_KEYS.get(kind))
         if kind == "model":
             choices = content_list(as_mapping(event.get("output")).get("choices"))
             told = [as_mapping(choice).get("message") for choice in choices]
@@ -49,10 +49,10 @@ def _kinds_of_events(events: list[Any]) -> Iterator[KindSeen]:
         yield from _kinds_of_events(content_list(event.get("events")))
 
 
-def _kinds_of_messages(messages: list[Any]) -> Iterator[KindSeen]:
+def _kinds_of_messages(messages: list[Any]) -> Iterator[RecordKind]:
     for message in map(as_mapping, messages):
         role = record_type(message.get("role"))
-        yield KindSeen(f"message {role}", message.keys(), role in ROLES, _MESSAGE_KEYS)
+        yield RecordKind(f"message {role}", message.keys(), role in ROLES, _MESSAGE_KEYS)
         for part in content_parts(message.get("content")):
             kind = first_text(as_mapping(part).get("type")) or "untyped"
-            yield KindSeen(f"content {record_type(kind)}", (), not unread_part(part))
+            yield RecordKind(f"content {record_type(kind)}", (), not unread_part(part))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
-from tracemill.ingesters.format import FormatFacts, Record, RowReader, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, RowReader, SessionFormat, lazy_function
 
 _COMMAND = re.compile(r"```(?:mswea_bash_command|bash)\s*\n|<(?:mswea_bash_command|bash_code)>")
 
@@ -46,7 +46,7 @@ FORMAT = SessionFormat(
     row_reader=_row_reader,
     beside=verdict_file_paths,
     kinds=lazy_function("tracemill.ingesters.mini_swe_agent.vocabulary:kinds_of_run"),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="mini-swe-agent, .traj.json files",
         recognised="messages with trajectory_format or info; a list with an answer that holds a command",
         prompt="messages and system prompt; no tools",

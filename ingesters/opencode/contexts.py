@@ -16,7 +16,7 @@ from tracemill.ingesters.common.times import iso_time
 from tracemill.ingesters.opencode.messages import (
     ROLES,
     UNREADABLE_CALL,
-    Block,
+    OpencodeAnswer,
     OpencodeMessage,
     answer_message,
     blocks_of,
@@ -155,7 +155,7 @@ class OpencodeContexts:
         self.report.flags[BROKEN_OFF] += 1
         self.report.steps_synthetic += 1
 
-    def _add_block(self, message: OpencodeMessage, block: Block, answered: bool) -> None:
+    def _add_block(self, message: OpencodeMessage, block: OpencodeAnswer, answered: bool) -> None:
         if not block.acts:
             self.report.flags[NO_ACTION] += block.started
             return
@@ -172,7 +172,7 @@ class OpencodeContexts:
         results = _act(self.growing, message, block, message.created, metadata, answered)
         self.report.tool_errors += sum(result.is_error is True for result in results) if metadata else 0
 
-    def _is_step(self, block: Block) -> bool:
+    def _is_step(self, block: OpencodeAnswer) -> bool:
         """Return whether a block is a whole action of a model, and count why it is not."""
         if not block.started:
             self.report.flags[BY_THE_USER] += len(block.calls)
@@ -262,7 +262,7 @@ class OpencodeContexts:
         self.lost_from, self.approximate_from = None, None
 
 
-def _is_kept(message: OpencodeMessage, blocks: Sequence[Block]) -> bool:
+def _is_kept(message: OpencodeMessage, blocks: Sequence[OpencodeAnswer]) -> bool:
     """Return whether later prompts show a message: one that failed only where the user stopped it."""
     error = as_mapping(message.info.get("error"))
     stopped = error.get("name") == _ABORTED and any(block.acts for block in blocks)
@@ -272,7 +272,7 @@ def _is_kept(message: OpencodeMessage, blocks: Sequence[Block]) -> bool:
 def _act(
     growing: GrowingContext,
     message: OpencodeMessage,
-    block: Block,
+    block: OpencodeAnswer,
     now: float,
     metadata: StepMetadata | None = None,
     answered: bool = True,

@@ -2,7 +2,7 @@
 
 import re
 
-from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, SessionFormat, lazy_function
 
 PRINTED = re.compile(rb"\s*Exporting session: ses_\w+\r?\n")
 """The line that opencode prints to the terminal; `2>&1` writes it before the export."""
@@ -36,7 +36,7 @@ FORMAT = SessionFormat(
     detect_text=_detect_text,
     read=lazy_function("tracemill.ingesters.opencode.ingest_session:iter_traces"),
     kinds=lazy_function("tracemill.ingesters.opencode.vocabulary:kinds_of_export"),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="opencode: a session as `opencode export` writes it, one object",
         recognised="an object with info and messages, each with info and parts",
         prompt="messages; system prompt in versions of 2025; tools are not recorded",

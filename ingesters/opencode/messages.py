@@ -75,7 +75,7 @@ class OpencodeMessage:
 
 
 @dataclass(slots=True)
-class Block:
+class OpencodeAnswer:
     """One answer of a model: the parts of a message from one `step-start` to the next one.
 
     `started` is False for what the harness itself put into an assistant message, `finish` the part that
@@ -137,7 +137,7 @@ def unread_part(part: Any) -> str:
     return f"tool.{words}" if words and not isinstance(state.get(words), str) else ""
 
 
-def blocks_of(message: OpencodeMessage) -> list[Block]:
+def blocks_of(message: OpencodeMessage) -> list[OpencodeAnswer]:
     """Return the answers that an assistant message holds, in order.
 
     A message without any `step-start` is one block; it is a model's where tokens were spent on it.
@@ -149,7 +149,7 @@ def blocks_of(message: OpencodeMessage) -> list[Block]:
     finished = message.has("step-finish")
     spent = not starts and bool(tokens.get("output") or finished)
     whole = message.info if not finished and message.info.get("finish") else None
-    blocks: list[Block] = []
+    blocks: list[OpencodeAnswer] = []
     for first, last in pairwise(edges):
         if first == last:
             continue
@@ -159,7 +159,7 @@ def blocks_of(message: OpencodeMessage) -> list[Block]:
             closing = {"reason": whole["finish"], "tokens": tokens, "cost": whole.get("cost")}
         tools = [(place, parts[place]) for place in message.call_ids if first <= place < last]
         calls = tuple([(place, part) for place, part in tools if first_text(part.get("tool"))])
-        blocks.append(Block(parts[first:last], first in starts or spent, closing, calls))
+        blocks.append(OpencodeAnswer(parts[first:last], first in starts or spent, closing, calls))
     return blocks
 
 
@@ -184,7 +184,7 @@ def _user_part(part: Part) -> str:
     return COMPACTION if kind == "compaction" else SUBTASK if kind == "subtask" else ""
 
 
-def answer_message(message: OpencodeMessage, block: Block) -> Message:
+def answer_message(message: OpencodeMessage, block: OpencodeAnswer) -> Message:
     """Return a block as the message that a prompt shows; thoughts are kept as reasoning."""
     calls = [
         ToolCall(
@@ -198,7 +198,7 @@ def answer_message(message: OpencodeMessage, block: Block) -> Message:
     return Message("assistant", _texts_of(block, "text"), tuple(calls), reasoning=reasoning)
 
 
-def result_messages(message: OpencodeMessage, block: Block, now: float) -> list[Message]:
+def result_messages(message: OpencodeMessage, block: OpencodeAnswer, now: float) -> list[Message]:
     """Return the results of a block's calls as a prompt of the time `now` shows them."""
     return [_result(message.call_ids[place], part, now) for place, part in block.calls]
 
@@ -260,7 +260,7 @@ def _placeholder(part: Part) -> str:
     return image_url_placeholder(part["url"]) if first_text(part.get("url")) else ""
 
 
-def _texts_of(block: Block, kind: str) -> str:
+def _texts_of(block: OpencodeAnswer, kind: str) -> str:
     """Return the texts of a kind in a block, joined by newlines."""
     return "\n".join([text for part in block.parts if (text := _text_of(part, kind))])
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tracemill.ingesters.common.openai_messages import as_mapping
-from tracemill.ingesters.format import KindSeen, Record
+from tracemill.ingesters.format import Record, RecordKind
 from tracemill.ingesters.opencode.messages import ROLES, SHOWN, UNSHOWN, unread_part
 from tracemill.records.ingest_report import record_type
 
@@ -39,25 +39,25 @@ _STATE_KEYS_TEXT = "status input raw title metadata time output error attachment
 _STATE_KEYS = frozenset(_STATE_KEYS_TEXT.split())
 
 
-def kinds_of_export(record: Record) -> Iterator[KindSeen]:
+def kinds_of_export(record: Record) -> Iterator[RecordKind]:
     """Yield the kind of an export, of its session, and of its messages and their parts."""
-    yield KindSeen("export", record.keys(), True, _EXPORT_KEYS)
-    yield KindSeen("session", as_mapping(record.get("info")).keys(), True, _SESSION_KEYS)
+    yield RecordKind("export", record.keys(), True, _EXPORT_KEYS)
+    yield RecordKind("session", as_mapping(record.get("info")).keys(), True, _SESSION_KEYS)
     messages = record.get("messages")
     for item in messages if isinstance(messages, list) else ():
         info, parts = as_mapping(as_mapping(item).get("info")), as_mapping(item).get("parts")
         role = record_type(info.get("role"))
-        yield KindSeen(f"message {role}", info.keys(), role in ROLES, _INFO_KEYS.get(role))
+        yield RecordKind(f"message {role}", info.keys(), role in ROLES, _INFO_KEYS.get(role))
         for part in parts if isinstance(parts, list) else ():
             yield from _kinds_of_part(part)
 
 
-def _kinds_of_part(part: object) -> Iterator[KindSeen]:
+def _kinds_of_part(part: object) -> Iterator[RecordKind]:
     if unread := unread_part(part):
-        yield KindSeen(f"part {record_type(unread)}", as_mapping(part).keys(), False)
+        yield RecordKind(f"part {record_type(unread)}", as_mapping(part).keys(), False)
         return
     read = as_mapping(part)
     kind = str(read["type"])
-    yield KindSeen(f"part {kind}", read.keys(), kind in SHOWN | UNSHOWN, _PART_KEYS.get(kind))
+    yield RecordKind(f"part {kind}", read.keys(), kind in SHOWN | UNSHOWN, _PART_KEYS.get(kind))
     if kind == "tool":
-        yield KindSeen("state", as_mapping(read.get("state")).keys(), True, _STATE_KEYS)
+        yield RecordKind("state", as_mapping(read.get("state")).keys(), True, _STATE_KEYS)

@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.format import FormatFacts, Record, RowReader, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, RowReader, SessionFormat, lazy_function
 from tracemill.ingesters.reading.source_file import SourceFile
 
 _MAX_ITEMS = 50
@@ -139,7 +139,7 @@ FORMAT = SessionFormat(
     without_claimed=_without_claimed,
     kinds=lazy_function("tracemill.ingesters.openhands.vocabulary:kinds_of_record"),
     growing=frozenset({"openhands_events_v0", "openhands_sdk_v1"}),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="OpenHands V0 and V1: events, exports, evaluation outputs, conversation folders, completion logs",
         recognised="events with source and action, observation or kind; rows with history; folders of events",
         prompt="all of it in completion logs; in events messages, in later ones system prompt and tools",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tracemill.ingesters.format import KindSeen, Record
+from tracemill.ingesters.format import Record, RecordKind
 from tracemill.ingesters.openhands.files import unpack_row
 from tracemill.ingesters.openhands.v0.actions import KNOWN_ACTIONS
 from tracemill.ingesters.openhands.v0.events import EVENT_KEYS, is_status_event, unread_v0_event
@@ -40,7 +40,7 @@ _KEYS: Mapping[str, frozenset[str]] = {
 """Keys of the V1 kinds that are read."""
 
 
-def kinds_of_record(record: Record) -> Iterator[KindSeen]:
+def kinds_of_record(record: Record) -> Iterator[RecordKind]:
     """Yield the kinds of a record: an event, a row or export with its events, or a completion log.
 
     Other files beside events in a folder have the kind "".
@@ -48,11 +48,11 @@ def kinds_of_record(record: Record) -> Iterator[KindSeen]:
     row = unpack_row(dict(record))
     history = next((row[key] for key in _HISTORIES if isinstance(row.get(key), list)), None)
     if history is not None:
-        yield KindSeen("row", record.keys(), True)
+        yield RecordKind("row", record.keys(), True)
         for event in _flat(history):
             yield from _kinds_of_event(event, is_event=True)
     elif isinstance(record.get("response"), dict) and ("messages" in record or "input" in record):
-        yield KindSeen("completion", record.keys(), True, _LOG_KEYS)
+        yield RecordKind("completion", record.keys(), True, _LOG_KEYS)
     else:
         yield from _kinds_of_event(record, is_event="id" in record and "source" in record)
 
@@ -63,27 +63,27 @@ def _flat(history: Iterable[Any]) -> Iterator[Record]:
         yield from (each for each in (item if isinstance(item, list) else [item]) if isinstance(each, dict))
 
 
-def _kinds_of_event(event: Record, is_event: bool) -> Iterator[KindSeen]:
+def _kinds_of_event(event: Record, is_event: bool) -> Iterator[RecordKind]:
     """Yield the kind of an event of either version, and of V1 the tool's own kind, which is never unknown."""
     for key, known_kinds in (("action", KNOWN_ACTIONS), ("observation", KNOWN_OBSERVATIONS)):
         name = event.get(key)
         if isinstance(name, str):
             flattened = "args" not in event and "extras" not in event
-            yield KindSeen(
+            yield RecordKind(
                 f"{key} {name}", event.keys(), name in known_kinds, None if flattened else EVENT_KEYS
             )
-            yield from (KindSeen(f"event {part}", (), False) for part in unread_v0_event(event))
+            yield from (RecordKind(f"event {part}", (), False) for part in unread_v0_event(event))
             return
     kind = event.get("kind")
     if isinstance(kind, str) and "source" in event:
-        yield KindSeen(kind, event.keys(), kind in KNOWN_KINDS, _KEYS.get(kind))
-        yield from (KindSeen(f"event {part}", (), False) for part in unread_event(event))
+        yield RecordKind(kind, event.keys(), kind in KNOWN_KINDS, _KEYS.get(kind))
+        yield from (RecordKind(f"event {part}", (), False) for part in unread_event(event))
         for key in ("action", "observation"):
             inner = event.get(key)
             if isinstance(inner, dict) and isinstance(inner.get("kind"), str):
-                yield KindSeen(f"{key} {inner['kind']}", inner.keys())
+                yield RecordKind(f"{key} {inner['kind']}", inner.keys())
     elif is_status_event(event):
-        yield KindSeen("status", event.keys(), True)
+        yield RecordKind("status", event.keys(), True)
     else:
         # Other files beside the events of a session are no events.
-        yield KindSeen("event" if is_event else "", event.keys(), False if is_event else None)
+        yield RecordKind("event" if is_event else "", event.keys(), False if is_event else None)

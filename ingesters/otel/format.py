@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, SessionFormat, lazy_function
 
 _HEAD = re.compile(rb'\{\s*"resource_?[sS]pans":\s*\[.*?"spans":\s*\[\s*\{.*?"key":\s*"gen_ai\.', re.DOTALL)
 
@@ -48,7 +48,7 @@ FORMAT = SessionFormat(
     read=lazy_function("tracemill.ingesters.otel.ingest_spans:iter_traces"),
     kinds=lazy_function("tracemill.ingesters.otel.vocabulary:kinds_of_export"),
     growing=frozenset({"otel"}),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="OpenTelemetry: exports of spans (OTLP JSON) with the conventions for generative AI",
         recognised="resourceSpans of which a span has a gen_ai attribute",
         prompt="all: messages, system instructions and tools, where the program records its content",

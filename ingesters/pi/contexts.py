@@ -82,7 +82,7 @@ class PiContext:
 
 
 @dataclass(slots=True)
-class ContextBuilder:
+class PiContextBuilder:
     """Builder of all contexts of one session, entry by entry in the order they were written.
 
     `shown` are the entries of the current prompt, the summary of a compaction first. `as_text` are the ids of

@@ -1,6 +1,6 @@
 """Pi sessions as a format of the registry."""
 
-from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, SessionFormat, lazy_function
 
 _ENTRY_TYPES = frozenset(("message", "model_change", "thinking_level_change", "compaction", "branch_summary"))
 _OF_OTHERS = frozenset(("sessionId", "uuid", "harness"))
@@ -26,7 +26,7 @@ FORMAT = SessionFormat(
     read=lazy_function("tracemill.ingesters.pi.ingest_session:iter_traces"),
     kinds=lazy_function("tracemill.ingesters.pi.vocabulary:kinds_of_entry"),
     growing=frozenset({"pi"}),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="Pi: sessions of version 1 to 3 in ~/.pi/agent/sessions",
         recognised="a first record of type session with cwd and timestamp; entries with id and parentId",
         prompt="messages; system prompt and tools are not recorded",

@@ -11,7 +11,7 @@ from pathlib import Path, PureWindowsPath
 from tracemill.ingesters.common.openai_messages import first_text
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.common.run_identity import run_identity_digest
-from tracemill.ingesters.pi.contexts import ContextBuilder
+from tracemill.ingesters.pi.contexts import PiContextBuilder
 from tracemill.ingesters.pi.entries import PiSession, read_session
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
@@ -32,7 +32,7 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
     session = read_session(path, report)
     if not session.header:
         report.flags[NO_HEADER] += 1
-    contexts = tuple(ContextBuilder(session, report).run())
+    contexts = tuple(PiContextBuilder(session, report).run())
     if not contexts:
         report.skipped[NO_STEP] += 1
         return

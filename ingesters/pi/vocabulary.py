@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tracemill.ingesters.format import KindSeen, Record
+from tracemill.ingesters.format import Record, RecordKind
 from tracemill.ingesters.pi.entries import SHOWN, UNSHOWN
 from tracemill.ingesters.pi.messages import ROLES, content_blocks, unread_blocks
 from tracemill.records.ingest_report import record_type
@@ -31,19 +31,19 @@ _BLOCK_KEYS_TEXT = """type text textSignature thinking thinkingSignature redacte
 _BLOCK_KEYS = frozenset(_BLOCK_KEYS_TEXT.split())
 
 
-def kinds_of_entry(record: Record) -> Iterator[KindSeen]:
+def kinds_of_entry(record: Record) -> Iterator[RecordKind]:
     """Yield the kind of an entry, and of its message and content blocks."""
     kind = record_type(record.get("type"))
     known = kind == "session" or kind in SHOWN or kind in UNSHOWN
-    yield KindSeen(f"record {kind}", record.keys(), known, _KEYS.get(kind))
+    yield RecordKind(f"record {kind}", record.keys(), known, _KEYS.get(kind))
     message = record.get("message")
     content = record.get("content") if kind == "custom_message" else None
     if kind == "message" and isinstance(message, dict):
         role = record_type(message.get("role"))
-        yield KindSeen(f"message {role}", message.keys(), role in ROLES, _MESSAGE_KEYS)
+        yield RecordKind(f"message {role}", message.keys(), role in ROLES, _MESSAGE_KEYS)
         content = message.get("content")
     unread = unread_blocks(content)
     for block in content_blocks(content):
         if isinstance(block, dict) and not unread_blocks([block]):
-            yield KindSeen(f"block {block.get('type')}", block.keys(), True, _BLOCK_KEYS)
-    yield from (KindSeen(f"block {record_type(name)}", (), False) for name in unread)
+            yield RecordKind(f"block {block.get('type')}", block.keys(), True, _BLOCK_KEYS)
+    yield from (RecordKind(f"block {record_type(name)}", (), False) for name in unread)

@@ -1,6 +1,6 @@
 """Session traces of the Hub as a format of the registry."""
 
-from tracemill.ingesters.format import FormatFacts, Record, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, SessionFormat, lazy_function
 
 
 def _detect(record: Record) -> str | None:
@@ -16,7 +16,7 @@ FORMAT = SessionFormat(
     detect=_detect,
     read=lazy_function("tracemill.ingesters.sts.ingest_session:iter_traces"),
     kinds=lazy_function("tracemill.ingesters.sts.vocabulary:kinds_of_line"),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="session traces of the Hub (STS), and what `tracemill export --format sts` writes",
         recognised="a first record of type session with harness and id",
         prompt="messages, approximate; of our own exports tools and fidelity too",

@@ -42,7 +42,7 @@ _KINDS = frozenset(kind.value for kind in ErrorKind)
 
 
 @dataclass(slots=True)
-class Session:
+class STSSession:
     """A session under construction: its header, its contexts, messages and steps of the last one.
 
     `tree` holds the messages that have ids, each with its parent's, `last` the id of the latest. `own` is
@@ -214,13 +214,13 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 
 def _traces(path: Path, report: IngestReport) -> Iterator[Trace | None]:
-    session: Session | None = None
+    session: STSSession | None = None
     for _, line in iter_json_lines(path, report):
         kind = line.get("type")
         if kind == "session":
             if session is not None:
                 yield session.finish()
-            session = Session(line, path.name, report)
+            session = STSSession(line, path.name, report)
         elif kind != "message":
             report.unknown[f"record {record_type(kind)}"] += 1
             if session is not None:

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
-from tracemill.ingesters.format import FormatFacts, Record, RowReader, SessionFormat, lazy_function
+from tracemill.ingesters.format import FormatInfo, Record, RowReader, SessionFormat, lazy_function
 
 _HEAD = re.compile(
     rb'\{\s*(?:"environment":\s*"[^"]{0,200}",\s*)?"trajectory":\s*\[\s*\{\s*"action":\s*"'
@@ -50,7 +50,7 @@ FORMAT = SessionFormat(
     row_reader=_row_reader,
     beside=verdict_file_paths,
     kinds=lazy_function("tracemill.ingesters.swe_agent.vocabulary:kinds_of_run"),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="SWE-agent, .traj files",
         recognised="trajectory with action and observation, or history with agent",
         prompt="messages and system prompt; no tools",

@@ -5,7 +5,7 @@ from typing import Any
 
 from tracemill.ingesters.common.run_identity import FACT_COLUMNS
 from tracemill.ingesters.format import (
-    FormatFacts,
+    FormatInfo,
     PreviewColumns,
     Record,
     RowReader,
@@ -103,7 +103,7 @@ FORMAT = SessionFormat(
     row_reader=_row_reader,
     preview_columns=_preview_columns,
     kinds=lazy_function("tracemill.ingesters.swe_gym.vocabulary:kinds_of_row"),
-    facts=FormatFacts(
+    facts=FormatInfo(
         of="chat rows of SWE-Gym, nebius, SWE-smith, OpenAI, Anthropic, Vercel AI SDK, DataClaw, ShareGPT",
         recognised="messages, trajectory or conversations of chat messages or turns; input with output items",
         prompt="messages; system prompt and tools where a row has them",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracemill.ingesters.format import KindSeen, Record
+from tracemill.ingesters.format import Record, RecordKind
 from tracemill.ingesters.swe_gym.response_items import ITEM_KEYS, is_response_item
 from tracemill.ingesters.swe_gym.row_messages import KNOWN_KEYS, READ_PARTS, ROLES, has_no_text
 from tracemill.ingesters.swe_gym.row_signs import LISTS, is_turn
@@ -13,9 +13,9 @@ from tracemill.ingesters.swe_gym.sharegpt_turns import ROLES as TURN_ROLES
 from tracemill.ingesters.swe_gym.sharegpt_turns import TURN_KEYS
 
 
-def kinds_of_row(row: Record) -> Iterator[KindSeen]:
+def kinds_of_row(row: Record) -> Iterator[RecordKind]:
     """Yield the kinds of a row, its messages and their parts; other columns are free."""
-    yield KindSeen("row", row.keys(), True)
+    yield RecordKind("row", row.keys(), True)
     for key in LISTS:
         listed = decode_gym_row_value(row.get(key))
         for item in listed if isinstance(listed, list) else ():
@@ -23,19 +23,21 @@ def kinds_of_row(row: Record) -> Iterator[KindSeen]:
                 yield from _kinds_of_message(item)
 
 
-def _kinds_of_message(item: Mapping[str, Any]) -> Iterator[KindSeen]:
+def _kinds_of_message(item: Mapping[str, Any]) -> Iterator[RecordKind]:
     """Yield the kinds of a message and its parts, or of an item of the Responses API."""
     if is_turn(item):
-        yield KindSeen(f"turn {item['from']}", _said(item, TURN_KEYS), item["from"] in TURN_ROLES, TURN_KEYS)
+        yield RecordKind(
+            f"turn {item['from']}", _said(item, TURN_KEYS), item["from"] in TURN_ROLES, TURN_KEYS
+        )
         return
     role, content, of_ui = item.get("role"), item.get("content"), is_ui_message(item)
     if is_response_item(item):
         kind = item["type"]
-        yield KindSeen(f"item {kind}", item.keys(), kind in ITEM_KEYS, ITEM_KEYS.get(kind))
+        yield RecordKind(f"item {kind}", item.keys(), kind in ITEM_KEYS, ITEM_KEYS.get(kind))
         return
     known_keys = KNOWN_KEYS | UI_KEYS if of_ui else KNOWN_KEYS
     kind = f"message {role if isinstance(role, str) else ''}"
-    yield KindSeen(kind, _said(item, known_keys), role in ROLES, known_keys)
+    yield RecordKind(kind, _said(item, known_keys), role in ROLES, known_keys)
     parts = item["parts"] if of_ui else content
     of_sdk = of_ui or is_core_message(item)
     for part in parts if isinstance(parts, list) else ():
@@ -45,7 +47,7 @@ def _kinds_of_message(item: Mapping[str, Any]) -> Iterator[KindSeen]:
             of_tool = of_ui and kind.startswith("tool-") and kind not in PART_KEYS
             is_read = kind in READ_PARTS or kind in PART_KEYS or of_tool
             part_keys = PART_KEYS["dynamic-tool"] if of_tool else PART_KEYS.get(kind) if of_sdk else None
-            yield KindSeen(f"part {kind}", _said(part, part_keys or frozenset()), is_read, part_keys)
+            yield RecordKind(f"part {kind}", _said(part, part_keys or frozenset()), is_read, part_keys)
 
 
 def _said(item: Mapping[str, Any], known: frozenset[str]) -> list[str]:

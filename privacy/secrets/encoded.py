@@ -46,7 +46,7 @@ _WORDS = (
         "pypi-",
         "PASS",
         "pass",
-        "Pass",
+        "StagePass",
         "SECRET",
         "secret",
         "Secret",

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from tracemill.records.message import Action, Message, ToolSpec
 from tracemill.records.pair import DPOPair, StepVotes, Vote
-from tracemill.records.reply import Decision, TeacherReply, TeacherUsage
+from tracemill.records.reply import AskDecision, TeacherReply, TeacherUsage
 from tracemill.records.storage.table_schemas import DECISIONS, PAIR_TEXT_FIELDS, PAIRS, REPLIES, VOTES
 from tracemill.records.storage.trace_rows import calls_from_rows, message_from_row
 
@@ -16,14 +16,14 @@ _USAGE = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_to
 Resolve = Callable[[str], tuple[Sequence[Message], tuple[ToolSpec, ...]]]
 
 
-def decisions_to_table(decisions: Iterable[Decision]) -> pa.Table:
+def decisions_to_table(decisions: Iterable[AskDecision]) -> pa.Table:
     """Return decisions as a table of schema `DECISIONS`."""
     return pa.Table.from_pylist([asdict(d) for d in decisions], schema=DECISIONS)
 
 
-def decisions_from_table(table: pa.Table) -> list[Decision]:
+def decisions_from_table(table: pa.Table) -> list[AskDecision]:
     """Return the decisions of a table (inverse of `decisions_to_table`)."""
-    return [Decision(**{**row, "features": tuple(row["features"])}) for row in table.to_pylist()]
+    return [AskDecision(**{**row, "features": tuple(row["features"])}) for row in table.to_pylist()]
 
 
 def reply_to_row(reply: TeacherReply) -> dict[str, Any]:

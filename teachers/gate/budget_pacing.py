@@ -16,7 +16,7 @@ would take half of it."""
 _REMEMBERED = 2000
 
 
-class Pacer:
+class BudgetPacer:
     """Scores and costs of recent steps, from which lambda is set."""
 
     def __init__(self) -> None:

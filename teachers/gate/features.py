@@ -17,7 +17,7 @@ from tracemill.teachers.gate.result_features import read_result_features
 
 
 @dataclass(frozen=True, slots=True)
-class GateStepFacts:
+class GateStepFeatures:
     """A step as the gate sees it: the words of its features."""
 
     step_id: str
@@ -25,7 +25,7 @@ class GateStepFacts:
 
 
 @dataclass(slots=True)
-class _Past:
+class _ContextProgress:
     """The state of a context before a step."""
 
     counted: int = 0
@@ -33,16 +33,16 @@ class _Past:
     """The user's last request, where no action followed it yet."""
 
 
-def build_step_features(trace: Trace, tools: Mapping[int, tuple[ToolSpec, ...]]) -> list[GateStepFacts]:
+def build_step_features(trace: Trace, tools: Mapping[int, tuple[ToolSpec, ...]]) -> list[GateStepFeatures]:
     """Return the facts of every step of a trace, in order; `tools` has the tools shown in each context."""
-    found: list[GateStepFacts] = []
+    found: list[GateStepFeatures] = []
     for context in trace.contexts:
         found += _of_context(trace, context, tools.get(context.index, context.tools))
     return found
 
 
-def _of_context(trace: Trace, context: Context, tools: tuple[ToolSpec, ...]) -> Iterator[GateStepFacts]:
-    past, last = _Past(), context is trace.contexts[-1]
+def _of_context(trace: Trace, context: Context, tools: tuple[ToolSpec, ...]) -> Iterator[GateStepFeatures]:
+    past, last = _ContextProgress(), context is trace.contexts[-1]
     for at, step in enumerate(context.steps):
         state = TraceState(trace, context, step)
         action, result = state.student_action, read_result_features(_results(context, step.cut))
@@ -59,7 +59,7 @@ def _of_context(trace: Trace, context: Context, tools: tuple[ToolSpec, ...]) -> 
         ]
         if past.request is not None:
             words += request_feature_words(past.request, action, operation, tools)
-        yield GateStepFacts(str(state.step_id), tuple(words))
+        yield GateStepFeatures(str(state.step_id), tuple(words))
 
 
 def _results(context: Context, cut: int) -> tuple[Message, ...]:
@@ -76,7 +76,7 @@ def _results(context: Context, cut: int) -> tuple[Message, ...]:
     return tuple(found)
 
 
-def _read_messages(past: _Past, context: Context, cut: int) -> None:
+def _read_messages(past: _ContextProgress, context: Context, cut: int) -> None:
     asked: Message | None = None
     for message in context.messages[past.counted : cut]:
         asked = message if message.role == "user" else asked if message.role == "system" else None

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from tracemill.records.families import UNKNOWN
 from tracemill.records.identity import digest
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GateSettings
 from tracemill.teachers.gate.pair_value import ValuedStep
@@ -58,7 +58,7 @@ def make_gate_decisions(
     seed: int,
     settings: GateSettings,
     choices: Mapping[str, GateChoice] | None = None,
-) -> list[Decision]:
+) -> list[AskDecision]:
     """Return one decision for each question and teacher, in that order; deterministic.
 
     With `choices`, by step id, a taken step is asked and another one with its probability `explore`; without
@@ -74,11 +74,11 @@ def make_gate_decisions(
 
 def _decide(
     question: Question, teacher: NamedTeacher, drawn: float, settings: GateSettings, choice: GateChoice | None
-) -> Decision:
+) -> AskDecision:
     is_own_family = settings.skip_student_family and teacher.family == question.student_family != UNKNOWN
     probability = 0.0 if is_own_family else _probability(choice)
     ask = drawn < probability
-    decision = Decision(
+    decision = AskDecision(
         step_id=question.step_id,
         teacher=teacher.name,
         verdict="ask" if ask else "skip",
@@ -101,7 +101,7 @@ def _reason(drawn: float, settings: GateSettings, choice: GateChoice | None) -> 
     return EXPLORED if drawn < choice.explore else WORTH if choice.taken else NOT_WORTH
 
 
-def _with_reasons(decision: Decision, choice: GateChoice) -> Decision:
+def _with_reasons(decision: AskDecision, choice: GateChoice) -> AskDecision:
     step = choice.step
     return replace(
         decision,

@@ -7,7 +7,7 @@ leaves lambda to `teachers.gate.budget_pacing`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracemill.teachers.gate.features import GateStepFacts
+from tracemill.teachers.gate.features import GateStepFeatures
 
 _FREE_USD = 1e-9
 """Cost used for free steps, so that they are sorted by probability alone."""
@@ -17,14 +17,14 @@ _FREE_USD = 1e-9
 class ValuedStep:
     """A step with the probability of a pair (`belief`), the expected cost, and their ratio, the sort key."""
 
-    facts: GateStepFacts
+    facts: GateStepFeatures
     belief: float
     expected_usd: float
     score: float
 
 
 def score_pair_values(
-    facts: Sequence[GateStepFacts], beliefs: Sequence[float], costs_usd: Sequence[float]
+    facts: Sequence[GateStepFeatures], beliefs: Sequence[float], costs_usd: Sequence[float]
 ) -> list[ValuedStep]:
     """Return every step with its score, in order."""
     return [

@@ -19,7 +19,7 @@ better than "exact" for interval estimation of binomial proportions, 1998)."""
 
 
 @dataclass(frozen=True, slots=True)
-class StepChance:
+class LoggedStep:
     """A step of the log: probability of asking, expected pairs, and pairs found.
 
     `found` is 1.0 or 0.0, None where it was not asked or no answer came.
@@ -55,7 +55,7 @@ class EstimatedTotals:
         return {k: round(v, 2) if isinstance(v, float) else v for k, v in asdict(self).items()}
 
 
-def estimate_totals(chances: Iterable[StepChance]) -> EstimatedTotals:
+def estimate_totals(chances: Iterable[LoggedStep]) -> EstimatedTotals:
     """Estimate the totals of a log of steps."""
     drawn = list(chances)
     able = [each for each in drawn if each.probability > 0]
@@ -80,7 +80,7 @@ def estimate_totals(chances: Iterable[StepChance]) -> EstimatedTotals:
     )
 
 
-def _sum(group: list[StepChance]) -> tuple[float, float, float]:
+def _sum(group: list[LoggedStep]) -> tuple[float, float, float]:
     """Return difference estimate, inverse-propensity sum and the estimate's variance."""
     asked = [each for each in group if each.asked]
     known = [each for each in asked if each.found is not None]
@@ -98,7 +98,7 @@ def _sum(group: list[StepChance]) -> tuple[float, float, float]:
     return estimate, weighted, variance
 
 
-def _of_one_more(group: list[StepChance]) -> float:
+def _of_one_more(group: list[LoggedStep]) -> float:
     """Return the variance that one more drawn step adds at the gate's expected error rate."""
     if not group:
         return 0.0

@@ -52,7 +52,7 @@ class SimulatedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
+class _SimulatedAction:
     """A text and the call to make; `ends` is True where the text alone finishes."""
 
     text: str
@@ -70,26 +70,28 @@ def _shell_or(box: Toolbox, role: str, command: str, **hints: str) -> tuple[str,
     return box.call(role, **hints) or box.call("shell", command=command)
 
 
-def _read(box: Toolbox, path: str) -> _Move:
-    return _Move(f"I read {path} first.", _shell_or(box, "read", f"cat {path}", path=path))
+def _read(box: Toolbox, path: str) -> _SimulatedAction:
+    return _SimulatedAction(f"I read {path} first.", _shell_or(box, "read", f"cat {path}", path=path))
 
 
-def _search(box: Toolbox, pattern: str) -> _Move:
+def _search(box: Toolbox, pattern: str) -> _SimulatedAction:
     call = _shell_or(box, "search", f"grep -rn {json.dumps(pattern)} .", pattern=pattern)
-    return _Move(f"I search for {pattern}.", call)
+    return _SimulatedAction(f"I search for {pattern}.", call)
 
 
-def _run(box: Toolbox, command: str) -> _Move:
-    return _Move(f"I run `{command.splitlines()[0][:60]}`.", box.call("shell", command=command))
+def _run(box: Toolbox, command: str) -> _SimulatedAction:
+    return _SimulatedAction(f"I run `{command.splitlines()[0][:60]}`.", box.call("shell", command=command))
 
 
-def _fixes(view: RequestView, box: Toolbox) -> list[_Move]:
+def _fixes(view: RequestView, box: Toolbox) -> list[_SimulatedAction]:
     """Return what to do about the fault at the end of the conversation, the best first."""
     target = (view.files or view.tests or ("README.md",))[0]
     name = target.rsplit("/", 1)[-1]
     if view.fault == "missing":
         return [
-            _Move(f"The path is wrong, I look for {name}.", box.call("shell", command=f"find . -name {name}"))
+            _SimulatedAction(
+                f"The path is wrong, I look for {name}.", box.call("shell", command=f"find . -name {name}")
+            )
         ]
     if view.fault == "edit":
         return [_read(box, target)]
@@ -98,7 +100,7 @@ def _fixes(view: RequestView, box: Toolbox) -> list[_Move]:
     return [_read(box, target), _run(box, "git status --short")]
 
 
-def _open_moves(view: RequestView, box: Toolbox) -> list[_Move]:
+def _open_moves(view: RequestView, box: Toolbox) -> list[_SimulatedAction]:
     """Return what could be done next where nothing went wrong."""
     moves = [_read(box, path) for path in view.files[:3]]
     tests = view.tests[0] if view.tests else ""
@@ -108,19 +110,21 @@ def _open_moves(view: RequestView, box: Toolbox) -> list[_Move]:
     moves.append(_run(box, "git diff"))
     moves.append(_run(box, "ls -la"))
     if view.turns > 6:
-        moves.append(_Move("The change is in place and the tests pass.", box.call("finish"), ends=True))
+        moves.append(
+            _SimulatedAction("The change is in place and the tests pass.", box.call("finish"), ends=True)
+        )
     return moves
 
 
-def _candidates(view: RequestView, box: Toolbox) -> list[_Move]:
+def _candidates(view: RequestView, box: Toolbox) -> list[_SimulatedAction]:
     moves = (_fixes(view, box) if view.fault else []) + _open_moves(view, box)
     usable = [move for move in moves if move.call is not None or move.ends or not box.roles]
-    return usable or [_Move("I would look at the project before changing anything.")]
+    return usable or [_SimulatedAction("I would look at the project before changing anything.")]
 
 
 def _pick(
     view: RequestView, box: Toolbox, agreement: float, settled: bool, draw: Callable[[str], float]
-) -> _Move:
+) -> _SimulatedAction:
     """Return the first candidate with probability `agreement`, else another one or a unique move."""
     moves = _candidates(view, box)
     if draw("agree") < agreement:
@@ -130,7 +134,7 @@ def _pick(
     return moves[int(draw("which") * len(moves))]
 
 
-def _wander(view: RequestView, box: Toolbox, draw: Callable[[str], float]) -> _Move | None:
+def _wander(view: RequestView, box: Toolbox, draw: Callable[[str], float]) -> _SimulatedAction | None:
     """Return a look at a place that nobody else looks at; None without a shell."""
     line = 1 + int(draw("line") * 400)
     target = view.files[int(draw("file") * len(view.files))] if view.files else ""
@@ -138,7 +142,7 @@ def _wander(view: RequestView, box: Toolbox, draw: Callable[[str], float]) -> _M
     return move if move.call is not None else None
 
 
-def _judge(messages: Sequence[Mapping[str, Any]], seed: int, model: str) -> _Move | None:
+def _judge(messages: Sequence[Mapping[str, Any]], seed: int, model: str) -> _SimulatedAction | None:
     """Return a letter where the last message asks which of two actions is better, else None.
 
     Most answers are the same in both orders; a few are always A or N.
@@ -149,27 +153,29 @@ def _judge(messages: Sequence[Mapping[str, Any]], seed: int, model: str) -> _Mov
     first, second = found.groups()
     drawn = sim_policy_share(seed, model, *sorted((first, second)))
     if drawn < _ODD_SHARE:
-        return _Move("N" if drawn < _ODD_SHARE / 2 else "A")
+        return _SimulatedAction("N" if drawn < _ODD_SHARE / 2 else "A")
     liked = max(first, second, key=lambda text: sim_policy_share(seed, text))
-    return _Move("A" if liked == first else "B")
+    return _SimulatedAction("A" if liked == first else "B")
 
 
-def _hint(messages: Sequence[Mapping[str, Any]], draw: Callable[[str], float]) -> _Move | None:
+def _hint(messages: Sequence[Mapping[str, Any]], draw: Callable[[str], float]) -> _SimulatedAction | None:
     """Return a hint where the last message asks for one on an error, a few times none; else None."""
     found = _HINT.search(sim_view_text(messages[-1])) if messages else None
     if found is None:
         return None
     if draw("hint") < _NO_HINT_SHARE:
-        return _Move("NONE")
+        return _SimulatedAction("NONE")
     lines = found[1].strip().splitlines() or ["nothing"]
-    return _Move(f"Look at what is there first. The last words of the error are: {lines[-1][:200]}")
+    return _SimulatedAction(
+        f"Look at what is there first. The last words of the error are: {lines[-1][:200]}"
+    )
 
 
-def _spoil(move: _Move, draw: Callable[[str], float]) -> _Move:
+def _spoil(move: _SimulatedAction, draw: Callable[[str], float]) -> _SimulatedAction:
     """Return an answer that cannot be carried out: an unknown tool or invalid arguments."""
     if draw("spoil") < 0.5 or move.call is None:
-        return _Move(move.text, ("open_editor_window", json.dumps({"where": "here"})))
-    return _Move(move.text, (move.call[0], move.call[1][:-1]))
+        return _SimulatedAction(move.text, ("open_editor_window", json.dumps({"where": "here"})))
+    return _SimulatedAction(move.text, (move.call[0], move.call[1][:-1]))
 
 
 def estimate_tokens(text: str) -> int:
@@ -213,7 +219,7 @@ def simulate_answer(
     told = _judge(messages, seed, model) or _hint(messages, draw)
     move = told or _pick(view, box, agreement, settled, draw)
     if style != PLAIN and told is None:
-        move = _Move(write_sim_text_call(style, move.text, move.call))
+        move = _SimulatedAction(write_sim_text_call(style, move.text, move.call))
     if tools and told is None and draw("invalid") < _INVALID_SHARE:
         move = _spoil(move, draw)
     calls = (move.call,) if move.call else ()

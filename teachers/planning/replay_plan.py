@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.records.trace import MessageView
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
@@ -52,7 +52,7 @@ class WantedAnswer:
 
 
 def plan_items(
-    questions: Sequence[Question], decisions: Iterable[Decision], teachers: Sequence[Teacher], samples: int
+    questions: Sequence[Question], decisions: Iterable[AskDecision], teachers: Sequence[Teacher], samples: int
 ) -> list[WantedAnswer]:
     """Return every answer that was decided on, by question, then teacher, then sample."""
     asked = {(d.step_id, d.teacher) for d in decisions if d.verdict == "ask"}

@@ -13,8 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tracemill.agreement.voting.early_stop import StopDecision
-from tracemill.teachers.planning.strand_state import OutgoingCall, StepWork, Strand, StrandStep, TeacherChain
-from tracemill.teachers.planning.throughput import Pace
+from tracemill.teachers.planning.strand_state import (
+    OutgoingCall,
+    StepProgress,
+    StepSequence,
+    StepWork,
+    TeacherChain,
+)
+from tracemill.teachers.planning.throughput import TeacherPace
 
 _PRIOR_CALLS = 10
 _PRIOR_TIMES = 6.0
@@ -80,7 +86,7 @@ class Schedule:
         order: Sequence[str],
         rules: ScheduleRules,
         decide: Decide,
-        pace: Pace,
+        pace: TeacherPace,
         on_drop: Callable[[OutgoingCall, str], None] | None = None,
         budget: ScarceBudget | None = None,
         limits: PairLimits | None = None,
@@ -96,8 +102,8 @@ class Schedule:
         self.dropped: dict[OutgoingCall, str] = {}
         self._rules, self._decide, self._pace, self._on_drop = rules, decide, pace, on_drop
         place = {name: number for number, name in enumerate(order)}
-        self._strands = [Strand(trace_id, steps, place) for trace_id, steps in works]
-        self._sent: dict[OutgoingCall, tuple[TeacherChain, StrandStep, float]] = {}
+        self._strands = [StepSequence(trace_id, steps, place) for trace_id, steps in works]
+        self._sent: dict[OutgoingCall, tuple[TeacherChain, StepProgress, float]] = {}
         self._ready: list[tuple[float, int, TeacherChain, int, bool]] = []
         self._pushed = 0
         for strand in self._strands:
@@ -138,14 +144,14 @@ class Schedule:
                 break
         return calls
 
-    def _begin(self, strand: Strand) -> None:
+    def _begin(self, strand: StepSequence) -> None:
         strand.begun = True
         if self._budget is not None:
             place, costs = self._place[id(strand)], {c: self._budget.expected[c] for c in strand.calls()}
             self._committed |= {call: (place, cost) for call, cost in costs.items()}
             self._committed_nanousd[place] = sum(costs.values())
 
-    def _is_affordable(self, strand: Strand) -> bool:
+    def _is_affordable(self, strand: StepSequence) -> bool:
         """Return whether the money lasts for the begun strands and this one, at the costs so far."""
         budget = self._budget
         if budget is None:
@@ -153,7 +159,7 @@ class Schedule:
         cost = sum(budget.expected[call] for call in strand.calls())
         return self._lasts_for(_MARGIN * (sum(self._committed_nanousd.values()) + cost), budget)
 
-    def _comes_in_turn(self, strand: Strand) -> bool:
+    def _comes_in_turn(self, strand: StepSequence) -> bool:
         """Return whether the money lasts for a begun strand and all before it, at the costs so far.
 
         It always does for the first one, so that what was begun is finished in order.
@@ -239,7 +245,7 @@ class Schedule:
             return call
         return None
 
-    def _decide_step(self, step: StrandStep) -> None:
+    def _decide_step(self, step: StepProgress) -> None:
         """Decide a step; where asking ends, drop its other questions."""
         if not step.unstarted:
             return
@@ -249,7 +255,7 @@ class Schedule:
             for teacher in list(step.unstarted):
                 self._drop(step, teacher, f"{NOT_NEEDED}: {decision.reason}", skipped=True)
 
-    def _drop(self, step: StrandStep, teacher: str, reason: str, skipped: bool = False) -> None:
+    def _drop(self, step: StepProgress, teacher: str, reason: str, skipped: bool = False) -> None:
         unsent = step.unsent.get(teacher)
         if not unsent:
             return
@@ -265,7 +271,7 @@ class Schedule:
             step.batch_size = None
             self._pace.dropped(teacher, skipped)
 
-    def _update_strand(self, strand: Strand, now: float) -> None:
+    def _update_strand(self, strand: StepSequence, now: float) -> None:
         """Queue every chain of a strand that may go on.
 
         Followers come first, since the leader waits for those that do not lag on purpose.
@@ -306,12 +312,12 @@ class Schedule:
             chain.queued = True
             self._push(chain, chain.head, first=True)
 
-    def _is_needed(self, chain: TeacherChain, step: StrandStep) -> bool:
+    def _is_needed(self, chain: TeacherChain, step: StepProgress) -> bool:
         """Return whether no answer in flight could make the chain's next question superfluous."""
         before = step.unanswered_count() + step.unstarted.index(chain.teacher)
         return before < (step.batch_size or 1)
 
-    def _is_full(self, strand: Strand, index: int) -> bool:
+    def _is_full(self, strand: StepSequence, index: int) -> bool:
         """Return whether a step that is not begun would give a pair without room."""
         if self._limits is None or index in strand.opened:
             return False
@@ -359,7 +365,7 @@ class Schedule:
         longest_s = max(self._path_s(other) for other in self._strands if other.begun)
         return leader_s + burst_s < max(longest_s, pace.work_s() / self._rules.width)
 
-    def _path_s(self, strand: Strand) -> float:
+    def _path_s(self, strand: StepSequence) -> float:
         """Return the seconds that the strand still takes at the pace so far."""
         left = len(strand.steps) - strand.frontier
         return left * max((self._pace.step_s(chain.teacher) for chain in strand.chains), default=0.0)

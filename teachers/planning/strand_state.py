@@ -21,7 +21,7 @@ class StepWork(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class StrandStep:
+class StepProgress:
     """The state of one step while teachers are asked.
 
     `unsent` maps teachers to samples that are not sent, `unstarted` lists the teachers not asked yet in
@@ -66,16 +66,16 @@ class TeacherChain:
     answer.
     """
 
-    strand: "Strand"
+    strand: "StepSequence"
     teacher: str
     rank: int
     head: int = 0
-    out_at: StrandStep | None = None
+    out_at: StepProgress | None = None
     queued: bool = False
     last: float | None = None
 
 
-class Strand:
+class StepSequence:
     """A run of steps and the chains along it, in the order of the teachers.
 
     Steps before `frontier` are finished, those in `opened` are begun and not finished, none after `furthest`
@@ -86,10 +86,10 @@ class Strand:
 
     def __init__(self, trace_id: str, works: Sequence[StepWork], place: Mapping[str, int]) -> None:
         self.trace_id = trace_id
-        self.steps: list[StrandStep] = []
+        self.steps: list[StepProgress] = []
         for work in works:
             names = sorted((name for name, samples in work.wanted.items() if samples), key=place.__getitem__)
-            self.steps.append(StrandStep(work.step_id, {n: list(work.wanted[n]) for n in names}, names))
+            self.steps.append(StepProgress(work.step_id, {n: list(work.wanted[n]) for n in names}, names))
         named = sorted({name for step in self.steps for name in step.unsent}, key=place.__getitem__)
         self.chains = [TeacherChain(self, name, rank) for rank, name in enumerate(named)]
         self.frontier = 0

@@ -7,7 +7,7 @@ _PRIOR = 4
 """Weight, in steps, of the prior that a teacher is asked everywhere."""
 
 
-class Pace:
+class TeacherPace:
     """The pace of each teacher, in seconds on the schedule's clock."""
 
     def __init__(self, lifetimes_s: Mapping[str, float], latency_s: float = 8.0) -> None:

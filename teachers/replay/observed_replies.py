@@ -4,13 +4,13 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any, Protocol
 
 from tracemill.agreement.voting.early_stop import EarlyStopper, StopDecision
-from tracemill.records.reply import Decision, TeacherReply
+from tracemill.records.reply import AskDecision, TeacherReply
 from tracemill.teachers.gate.gate_decisions import EXPLORED
 from tracemill.teachers.planning.replay_plan import WantedAnswer
 from tracemill.teachers.planning.schedule import PairLimits
 
 
-class PairRoom(Protocol):
+class PairCapacity(Protocol):
     """Pairs that the caps of a release still allow, given the answers so far."""
 
     def rank(self, step_id: str) -> Any:
@@ -39,9 +39,9 @@ class ReplyCollector:
     def __init__(
         self,
         stopper: EarlyStopper | None,
-        decisions: Iterable[Decision],
+        decisions: Iterable[AskDecision],
         families: dict[str, str],
-        room: PairRoom | None = None,
+        room: PairCapacity | None = None,
     ) -> None:
         """Start without replies.
 

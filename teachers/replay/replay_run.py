@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracemill.agreement.voting.early_stop import EarlyStopper
-from tracemill.records.reply import Decision, FailureKind, TeacherReply
+from tracemill.records.reply import AskDecision, FailureKind, TeacherReply
 from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.question import Question, require_redacted
 from tracemill.teachers.core.teacher_protocol import HasAccount, Teacher, reply_to
@@ -40,12 +40,12 @@ from tracemill.teachers.planning.schedule import (
     ScheduleRules,
 )
 from tracemill.teachers.planning.strand_state import OutgoingCall
-from tracemill.teachers.planning.throughput import Pace
+from tracemill.teachers.planning.throughput import TeacherPace
 from tracemill.teachers.pricing.cache_rules import cache_rule
 from tracemill.teachers.replay.breaker import CircuitBreaker
 from tracemill.teachers.replay.buy_answer import BUDGET, AnswerBuyer, PurchaseOutcome, RetryWait
 from tracemill.teachers.replay.dispatch import MAX_OPEN_STEPS, Dispatcher
-from tracemill.teachers.replay.observed_replies import PairRoom, ReplyCollector
+from tracemill.teachers.replay.observed_replies import PairCapacity, ReplyCollector
 
 Redact = Callable[[TeacherReply], TeacherReply]
 INTERRUPTED = "interrupted"
@@ -82,7 +82,7 @@ class ReplayRequest:
     """Questions, teachers and rules of a replay, in a run that was opened in the ledger."""
 
     questions: Sequence[Question]
-    decisions: Iterable[Decision]
+    decisions: Iterable[AskDecision]
     """Which teacher is asked at which step."""
     teachers: Sequence[Teacher]
     ledger: Ledger
@@ -90,7 +90,7 @@ class ReplayRequest:
     settings: ReplaySettings = field(default_factory=ReplaySettings)
     stopper: EarlyStopper | None = None
     """Says where a step is settled and is not asked further; without it all is asked."""
-    pair_room: PairRoom | None = None
+    pair_room: PairCapacity | None = None
     """Steps whose pairs it has no room for are not asked."""
     breaker: CircuitBreaker | None = None
     """Which teachers failed in earlier replays of the run."""
@@ -336,7 +336,9 @@ class _Replay:
             [teacher.name for teacher in order],
             ScheduleRules(MAX_OPEN_STEPS if self._observed.can_stop_early else None, deadline, width),
             self._observed.decide,
-            Pace({teacher.name: cache_rule(teacher.family).lifetime_s for teacher in order}, LATENCY_S),
+            TeacherPace(
+                {teacher.name: cache_rule(teacher.family).lifetime_s for teacher in order}, LATENCY_S
+            ),
             self._note_not_asked,
             funds,
             self._observed.limits(),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.equivalence.validity import why_calls_invalid
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import VoteResult, tally_votes
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.agreement.world.world_state import EnvironmentState
@@ -91,7 +91,7 @@ def voted(call: ToolCall, other: ToolCall, harness: str) -> VoteResult:
     tools = tuple(SCHEMAS.get(each.name, ToolSpec(each.name, "", {})) for each in (call, other))
     replies = [TeacherReply("t:0:2", f"k{n}", n, n, 0, 0, action=Action("", (call,))) for n in "ab"]
     assert ladder_keys(state.student_action, environment_at(state, tools)).effects is not None
-    return tally_votes(state, tools, replies, Policy())
+    return tally_votes(state, tools, replies, VotePolicy())
 
 
 @settings(max_examples=100, deadline=None)

@@ -6,7 +6,7 @@ import pytest
 
 from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.equivalence.validity import why_reply_invalid
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import VoteResult, tally_votes
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.registry import harness_for
@@ -31,7 +31,7 @@ def count(student: Action, *teachers: Action) -> VoteResult:
     context = Context(0, messages, (Step(0, 1, "claude-x", "anthropic", cwd="/repo"),))
     trace = Trace("t", "claude_code", "d", "claude_code", (context,))
     replies = [said(f"t{number}", action) for number, action in enumerate(teachers)]
-    return tally_votes(TraceState(trace, context, context.steps[0]), TOOLS, replies, Policy())
+    return tally_votes(TraceState(trace, context, context.steps[0]), TOOLS, replies, VotePolicy())
 
 
 @pytest.mark.parametrize(

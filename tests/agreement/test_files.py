@@ -7,7 +7,7 @@ import pytest
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
 from tracemill.agreement.files.edits import parse_edit_changes
 from tracemill.agreement.voting.labels import ValidVote, label_of
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.shell.operations import find_command_operation
 from tracemill.records.message import Action, ToolCall
@@ -33,8 +33,8 @@ def test_a_file_read_in_another_form_is_the_same_file(command: str) -> None:
     assert in_ladder_dead_zone(line("cat a.json"), line(command))
     assert not in_ladder_dead_zone(line("cat b.json"), line(command))
     votes = [ValidVote("q", "qwen", line("cat a.json")), ValidVote("z", "zai", line("cat a.json"))]
-    assert label_of(votes, line(command), Policy()).verdict == "dead_zone"
-    assert label_of(votes, line("cat b.json"), Policy()).verdict == "pair"
+    assert label_of(votes, line(command), VotePolicy()).verdict == "dead_zone"
+    assert label_of(votes, line("cat b.json"), VotePolicy()).verdict == "pair"
 
 
 def test_comparing_two_files_is_not_reading_one() -> None:
@@ -90,8 +90,8 @@ def test_the_name_of_a_file_that_keeps_a_listing_is_no_decision() -> None:
     student = line("grep -rn lamp src")
     kept = [ValidVote("q", "qwen", line("ls a > f.txt")), ValidVote("z", "zai", line("ls b > f.txt"))]
     written = [ValidVote("q", "qwen", line("echo a > f.txt")), ValidVote("z", "zai", line("echo b > f.txt"))]
-    assert label_of(kept, student, Policy()).verdict == "no_agreement"
-    assert label_of(written, student, Policy()).verdict == "pair"
+    assert label_of(kept, student, VotePolicy()).verdict == "no_agreement"
+    assert label_of(written, student, VotePolicy()).verdict == "pair"
 
 
 @pytest.mark.parametrize(

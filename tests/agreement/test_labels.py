@@ -16,7 +16,7 @@ from tracemill.agreement.voting.policy import (
     DEFAULT,
     POLICIES,
     STRICT,
-    Policy,
+    VotePolicy,
     policy_named,
 )
 from tracemill.agreement.world.replay_context import replay_context
@@ -49,7 +49,7 @@ DONE = Action("All done.")
 
 
 def vote(
-    *actions: Action, student: Action, policy: Policy = DEFAULT, world: EnvironmentState = WORLD
+    *actions: Action, student: Action, policy: VotePolicy = DEFAULT, world: EnvironmentState = WORLD
 ) -> VoteLabel:
     voices = [
         ValidVote(f"t{place}", f"family {place}", ladder_keys(action, world), len(str(action)))
@@ -166,7 +166,7 @@ POOL = st.sampled_from(
 @settings(max_examples=100, deadline=None)
 @given(st.lists(POOL, max_size=4), POOL, st.sampled_from(list(POLICIES.values())))
 def test_the_order_of_votes_does_not_matter(
-    teachers: Sequence[Action], student: Action, policy: Policy
+    teachers: Sequence[Action], student: Action, policy: VotePolicy
 ) -> None:
     voices = [
         ValidVote(f"t{n}", f"f{n % 3}", ladder_keys(a, WORLD), len(str(a))) for n, a in enumerate(teachers)

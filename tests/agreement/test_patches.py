@@ -7,7 +7,7 @@ import pytest
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
 from tracemill.agreement.voting.labels import ValidVote, label_of
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.operations import find_operation_and_target
@@ -197,5 +197,5 @@ def test_votes_for_another_place_of_the_file_are_no_agreement_with_the_student()
         ladder_keys(tool(f"*** Update File: a.py\n@@ class {name}:\n{hunk}"), SHOWN) for name in ("A", "B")
     )
     votes = [ValidVote(teacher, teacher, other) for teacher in ("qwen", "zai", "deepseek")]
-    assert label_of(votes, one, Policy()).verdict == "dead_zone"
-    assert label_of(votes, other, Policy()).verdict == "agrees_with_student"
+    assert label_of(votes, one, VotePolicy()).verdict == "dead_zone"
+    assert label_of(votes, other, VotePolicy()).verdict == "agrees_with_student"

@@ -21,7 +21,7 @@ from tracemill.agreement.voting.early_stop import (
     why_stop_early,
 )
 from tracemill.agreement.voting.labels import ValidVote, VoteLabel, label_agrees_by_intent, label_of
-from tracemill.agreement.voting.policy import STRICT, Policy
+from tracemill.agreement.voting.policy import STRICT, VotePolicy
 from tracemill.agreement.voting.vote import tally_votes
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
@@ -98,14 +98,14 @@ plain_votes = st.lists(
 )
 waiting_families = st.lists(st.sampled_from(FAMILIES), max_size=3)
 plain_policies = st.builds(
-    Policy,
+    VotePolicy,
     threshold=st.integers(1, 4),
     min_families=st.integers(1, 3),
     level=st.sampled_from(["canonical", "effect"]),
     unanimous=st.booleans(),
 )
 any_policies = st.builds(
-    Policy,
+    VotePolicy,
     threshold=st.integers(1, 3),
     min_families=st.integers(1, 2),
     level=st.sampled_from(["exact", "canonical", "effect", "effect", "effect", "intent"]),
@@ -115,7 +115,7 @@ any_policies = st.builds(
     dead_zone=st.booleans(),
     grounded=st.booleans(),
     proven=st.booleans(),
-) | st.sampled_from([Policy(), Policy(), STRICT])
+) | st.sampled_from([VotePolicy(), VotePolicy(), STRICT])
 any_votes = st.lists(
     st.tuples(st.sampled_from(FAMILIES), st.sampled_from(UNIVERSE), st.integers(0, 1)), max_size=5
 )
@@ -145,7 +145,7 @@ def same_label(
     whole: list[ValidVote],
     full: VoteLabel,
     own: ActionKeys,
-    by: Policy,
+    by: VotePolicy,
 ) -> bool:
     """Both none; or both a pair, of the same votes and more, or of the one intent that was agreed on."""
     if (part.verdict == "pair") != (full.verdict == "pair"):
@@ -160,7 +160,7 @@ def same_label(
 @settings(max_examples=300, deadline=None)
 @given(plain_votes, waiting_families, plain_policies)
 def test_lossless_stops_exactly_where_no_completion_changes_the_label(
-    votes: list[ValidVote], waiting: list[str], policy: Policy
+    votes: list[ValidVote], waiting: list[str], policy: VotePolicy
 ) -> None:
     """Of actions that are the same, near in intent, or nothing to each other."""
     labels: set[str] = set()
@@ -176,7 +176,7 @@ def test_lossless_never_changes_a_label_whatever_comes(
     cast: list[tuple[str, ActionKeys, int]],
     more: list[tuple[str, ActionKeys, int]],
     own: ActionKeys,
-    policy: Policy,
+    policy: VotePolicy,
 ) -> None:
     """Overlapping reads, files alike in layout, guesses, outcomes not known, intents that may do."""
     whole = voices([*cast, *more])
@@ -191,7 +191,7 @@ def test_lossless_never_changes_a_label_whatever_comes(
 @settings(max_examples=150, deadline=None)
 @given(any_votes, st.lists(st.sampled_from(FAMILIES), max_size=2), st.sampled_from(STUDENTS), any_policies)
 def test_lossless_holds_against_every_completion(
-    cast: list[tuple[str, ActionKeys, int]], waiting: list[str], own: ActionKeys, policy: Policy
+    cast: list[tuple[str, ActionKeys, int]], waiting: list[str], own: ActionKeys, policy: VotePolicy
 ) -> None:
     votes = voices(cast)
     why = why_stop_early(votes, own, waiting, policy, "lossless")
@@ -213,7 +213,7 @@ def test_lossless_holds_against_every_completion(
 @settings(max_examples=100, deadline=None)
 @given(plain_votes, waiting_families, plain_policies, st.sampled_from(["lossless", "tiered"]))
 def test_teachers_asked_together_are_all_needed_whatever_the_others_answer(
-    votes: list[ValidVote], waiting: list[str], policy: Policy, stop: Stop
+    votes: list[ValidVote], waiting: list[str], policy: VotePolicy, stop: Stop
 ) -> None:
     wide = early_stop_batch_size(votes, OWN, waiting, policy, stop)
     assert wide == len(waiting) if len(waiting) < 2 else 1 <= wide <= len(waiting)
@@ -245,7 +245,7 @@ def votes_of(*cast: tuple[ActionKeys, str]) -> list[ValidVote]:
 def test_two_of_three_of_two_families(
     votes: list[ValidVote], waiting: list[str], lossless: str, tiered: str, wide: tuple[int, int]
 ) -> None:
-    policy = Policy()
+    policy = VotePolicy()
     assert why_stop_early(votes, OWN, waiting, policy, "lossless") == lossless
     assert why_stop_early(votes, OWN, waiting, policy, "tiered") == tiered
     assert why_stop_early(votes, OWN, waiting, policy, "off") == ""
@@ -282,7 +282,7 @@ FAR, GUESS = known("read", OTHER), known("search", search("/"), guess=True)
 def test_two_of_three_by_the_whole_ladder(
     votes: list[ValidVote], student: ActionKeys, waiting: list[str], lossless: str
 ) -> None:
-    assert why_stop_early(votes, student, waiting, Policy(), "lossless") == lossless
+    assert why_stop_early(votes, student, waiting, VotePolicy(), "lossless") == lossless
 
 
 def edits(*texts: str, path: str = "/a.py", proven: bool = False) -> list[ActionKeys]:
@@ -300,35 +300,45 @@ FINISH = plain("finish")
     ("votes", "student", "then", "policy"),
     [
         # two votes and one more draw level
-        ([FAR, FAR, FAR, L0, L0], FINISH, L0, Policy(far=False)),
-        ([L0, L0, L2], FAR, L2, Policy(level="exact", far=False)),
+        ([FAR, FAR, FAR, L0, L0], FINISH, L0, VotePolicy(far=False)),
+        ([L0, L0, L2], FAR, L2, VotePolicy(level="exact", far=False)),
         # a third tells them apart
         ([FAR, FAR], FINISH, L0, STRICT),
-        ([L2, L3], known("search", search("/"), LINES[0]), L0, Policy()),
-        ([replace(L2, exact="!")] * 2 + [WITH_CD] * 2, known("read", CD), WITH_CD, Policy(level="intent")),
+        ([L2, L3], known("search", search("/"), LINES[0]), L0, VotePolicy()),
+        (
+            [replace(L2, exact="!")] * 2 + [WITH_CD] * 2,
+            known("read", CD),
+            WITH_CD,
+            VotePolicy(level="intent"),
+        ),
         # held together by their intent, outrun by two of one effect
         (
             edits("x = 2", "x = 3", "x = 4"),
             known("create", edit("y", proven=False)),
             edits("x = 2")[0],
-            Policy(),
+            VotePolicy(),
         ),
         (
             [known("search", search("/lib"), guess=True), ROOT, SRC],
             FAR,
             known("search", search("/lib"), guess=True),
-            Policy(),
+            VotePolicy(),
         ),
-        ([ROOT, SRC, RUN], FAR, RUN, Policy()),
-        ([ROOT, SRC, LIB, L0, L2], FINISH, L3, Policy(threshold=3)),
+        ([ROOT, SRC, RUN], FAR, RUN, VotePolicy()),
+        ([ROOT, SRC, LIB, L0, L2], FINISH, L3, VotePolicy(threshold=3)),
         # what looked hopeless comes to be a pair
-        ([known("read", LINES[3], guess=True)], known("read", LINES[0], guess=True), L3, Policy()),
-        ([ROOT, SRC], FAR, LIB, Policy(threshold=3)),
-        (edits("x = 2", path="/b.py", proven=True), known("edit", edit("y", proven=True)), None, Policy()),
+        ([known("read", LINES[3], guess=True)], known("read", LINES[0], guess=True), L3, VotePolicy()),
+        ([ROOT, SRC], FAR, LIB, VotePolicy(threshold=3)),
+        (
+            edits("x = 2", path="/b.py", proven=True),
+            known("edit", edit("y", proven=True)),
+            None,
+            VotePolicy(),
+        ),
     ],
 )
 def test_one_vote_more_may_change_what_looks_certain(
-    votes: list[ActionKeys], student: ActionKeys, then: ActionKeys | None, policy: Policy
+    votes: list[ActionKeys], student: ActionKeys, then: ActionKeys | None, policy: VotePolicy
 ) -> None:
     """`then` is that vote, None for one more like the first; of two that say the same it is the shorter."""
     cast = [ValidVote(f"t{n}", f"f{n}", keys, 9) for n, keys in enumerate(votes)]
@@ -378,7 +388,7 @@ def test_a_lossless_stop_gives_the_label_of_the_full_vote(
     panel: list[tuple[str, str]], threshold: int, min_families: int
 ) -> None:
     """Asked one after the other until settled, against all asked; the student's family has no vote."""
-    policy = Policy(threshold=threshold, min_families=min_families)
+    policy = VotePolicy(threshold=threshold, min_families=min_families)
     state = state_of(act("Bash", command="pytest -x"))
     referee = EarlyStopper({"t:0:0": (state, TOOLS)}, policy, "lossless")
     replies = [reply(number, what, family) for number, (what, family) in enumerate(panel)]
@@ -395,10 +405,12 @@ def test_a_lossless_stop_gives_the_label_of_the_full_vote(
 
 
 def test_a_vote_is_the_first_valid_sample_and_a_student_that_did_nothing_settles_at_once() -> None:
-    referee = EarlyStopper({"t:0:0": (state_of(ACTIONS["student"] or Action()), TOOLS)}, Policy(), "tiered")
+    referee = EarlyStopper(
+        {"t:0:0": (state_of(ACTIONS["student"] or Action()), TOOLS)}, VotePolicy(), "tiered"
+    )
     heard = [reply(0, "failed", "f1"), reply(0, "student", "f1", sample=1)]
     assert referee.decide("t:0:0", heard, ["f2", "f3"]).reason == AGREED
     assert referee.decide("t:0:0", heard[:1], ["f2", "f3"]).reason == ""
     assert referee.decide("u:0:0", heard, ["f2", "f3"]) == referee.decide("u:0:0", [], ["f2", "f3"])
-    idle = EarlyStopper({"t:0:0": (state_of(Action(" ")), TOOLS)}, Policy(), "lossless")
+    idle = EarlyStopper({"t:0:0": (state_of(Action(" ")), TOOLS)}, VotePolicy(), "lossless")
     assert idle.decide("t:0:0", [], ["f2", "f3"]).reason == HOPELESS

@@ -7,7 +7,7 @@ import pytest
 
 from tracemill.agreement.equivalence.student_action import student_action_keys
 from tracemill.agreement.voting.early_stop import HOPELESS, why_stop_early
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import tally_votes, vote_of_reply
 from tracemill.agreement.world.replay_context import environment_at
 from tracemill.harnesses.agents.registry import harness_for
@@ -66,10 +66,10 @@ def test_a_call_that_cannot_work_is_rejected_for_one_that_can(
 ) -> None:
     state = state_of(arguments, *after)
     replies = [said("qwen"), said("zai")]
-    assert tally_votes(state, TOOLS, replies, Policy()).verdict == verdict
+    assert tally_votes(state, TOOLS, replies, VotePolicy()).verdict == verdict
     world = environment_at(state, TOOLS)
     student = student_action_keys(state, world)
     assert student.broken == (verdict == "pair")
     teachers = [vote_of_reply(reply, student_action_keys(state_of(GOOD), world)) for reply in replies]
-    stop = why_stop_early(teachers[:1], student, ["zai"], Policy(), "lossless")
+    stop = why_stop_early(teachers[:1], student, ["zai"], VotePolicy(), "lossless")
     assert stop == ("" if verdict == "pair" else HOPELESS)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.voting.labels import AGREED_VERDICTS
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import VoteResult, tally_votes
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
@@ -47,9 +47,9 @@ def state_of(student: Action, family: str = "anthropic") -> TraceState:
 
 
 def count(
-    student: Action, *replies: TeacherReply, policy: Policy | None = None, family: str = "anthropic"
+    student: Action, *replies: TeacherReply, policy: VotePolicy | None = None, family: str = "anthropic"
 ) -> VoteResult:
-    return tally_votes(state_of(student, family), TOOLS, replies, policy or Policy())
+    return tally_votes(state_of(student, family), TOOLS, replies, policy or VotePolicy())
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_the_family_of_the_student_does_not_vote() -> None:
         (True, ""),
         (True, ""),
     ]
-    assert count(READ_B, *replies, policy=Policy(exclude_student_family=False)).verdict == "pair"
+    assert count(READ_B, *replies, policy=VotePolicy(exclude_student_family=False)).verdict == "pair"
 
 
 def test_an_unknown_student_excludes_nobody_and_says_so() -> None:
@@ -155,7 +155,7 @@ def test_one_family_is_not_enough() -> None:
             act("Read", file_path="/b"),
             reply("q1", TEST, "qwen"),
             reply("q2", TEST, "qwen"),
-            policy=Policy(min_families=1),
+            policy=VotePolicy(min_families=1),
         ).verdict
         == "pair"
     )
@@ -183,7 +183,7 @@ def test_the_same_target_is_a_dead_zone() -> None:
     partly = act("Read", file_path="/a", limit=40)
     votes = reply("a", partly), reply("b", partly)
     assert count(READ_A, *votes).verdict == "dead_zone"
-    assert count(READ_A, *votes, policy=Policy(dead_zone=False)).verdict == "pair"
+    assert count(READ_A, *votes, policy=VotePolicy(dead_zone=False)).verdict == "pair"
     assert count(READ_B, *votes).verdict == "pair"
 
 
@@ -194,7 +194,7 @@ def test_a_student_that_did_nothing_makes_no_pair() -> None:
 def test_exact_votes_need_the_same_values() -> None:
     votes = reply("a", TEST), reply("b", act("Bash", command="pytest", description="tests"))
     assert count(DONE, *votes).verdict == "pair"
-    assert count(DONE, *votes, policy=Policy(level="exact")).verdict == "no_agreement"
+    assert count(DONE, *votes, policy=VotePolicy(level="exact")).verdict == "no_agreement"
 
 
 REPLIES = st.lists(

@@ -5,7 +5,7 @@ from typing import Any
 
 from tracemill.agreement.equivalence.ladder import in_ladder_dead_zone, ladder_keys
 from tracemill.agreement.voting.labels import ValidVote, label_of
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.records.message import Action, Message, ToolCall
@@ -73,7 +73,7 @@ def test_writing_a_file_that_was_shown_is_an_edit_of_it() -> None:
 def test_no_pair_is_made_of_two_ways_of_leaving_the_same_text() -> None:
     one, other = ladder_keys(edit("return y", "return y + 1"), WHOLE), ladder_keys(write(LEFT), WHOLE)
     votes = [ValidVote("q", "qwen", other), ValidVote("z", "zai", other), ValidVote("d", "deepseek", other)]
-    assert label_of(votes, one, Policy()).verdict == "agrees_with_student"
+    assert label_of(votes, one, VotePolicy()).verdict == "agrees_with_student"
 
 
 def test_a_command_line_that_writes_a_file_is_about_that_file() -> None:

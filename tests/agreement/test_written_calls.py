@@ -4,7 +4,7 @@ import pytest
 
 from tracemill.agreement.calls.text_written_calls import has_text_written_call
 from tracemill.agreement.equivalence.validity import why_reply_invalid
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import tally_votes
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
@@ -88,5 +88,5 @@ def decided(student: Action, replies: list[TeacherReply]) -> tuple[str, list[str
     messages = (Message("user", "Which lamps are lit?"), student.to_message())
     context = Context(0, messages, (Step(0, 1, "claude-x", "anthropic"),), tools=TOOLS)
     trace = Trace("t", "table", "d", "generic", (context,))
-    told = tally_votes(TraceState(trace, context, context.steps[0]), TOOLS, replies, Policy())
+    told = tally_votes(TraceState(trace, context, context.steps[0]), TOOLS, replies, VotePolicy())
     return told.verdict, [vote.reason for vote in told.votes]

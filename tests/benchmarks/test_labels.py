@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
+from tracemill.evaluate.evaluate_table import EvaluateOptions, evaluate_table
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 WORTH = {"gpt-a": 0.2, "claude-a": 1.0, "gemini-a": 1.0, "deepseek-a": 0.1}
@@ -45,8 +45,8 @@ def table(path: Path, tasks: int) -> Path:
 
 def test_the_page_has_what_the_reports_say(tables: ModuleType, tmp_path: Path) -> None:
     source = table(tmp_path / "lamps.jsonl", 40)
-    plain = evaluate_table(EvaluateOrder(source, samples=10, gate_seeds=0))
-    chosen = evaluate_table(EvaluateOrder(source, samples=10, rules=("default k=2",), half="test"))
+    plain = evaluate_table(EvaluateOptions(source, samples=10, gate_seeds=0))
+    chosen = evaluate_table(EvaluateOptions(source, samples=10, rules=("default k=2",), half="test"))
     run = tables.Run("Lamps", "lamps.jsonl", ("--gate-seeds", "0", "--rule", "default k=2"))
     text = tables.page([(run, plain), (tables.Run("Lamps, gate", "lamps.jsonl", ()), chosen)])
     assert '`tracemill evaluate lamps.jsonl --gate-seeds 0 --rule "default k=2"`' in text

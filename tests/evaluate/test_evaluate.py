@@ -12,14 +12,14 @@ import pytest
 from console_says import Call
 
 from tracemill.agreement.voting.labels import label_of
-from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
-from tracemill.evaluate.table.draw_steps import Asker
+from tracemill.evaluate.evaluate_table import EvaluateOptions, evaluate_table
+from tracemill.evaluate.table.draw_steps import DrawStepBuilder
 from tracemill.evaluate.table.model_prices import read_model_prices
 from tracemill.evaluate.table.recorded_states import is_recorded_in_half, read_table
 from tracemill.evaluate.table.rules import list_label_rules
 from tracemill.evaluate.table.scores import PairTally, quantile, quantiles, resample_rule_tasks
 from tracemill.evaluate.table.scores import figures as figures_of
-from tracemill.evaluate.table.student_draws import Poll, draw_students
+from tracemill.evaluate.table.student_draws import TableVotes, draw_students
 from tracemill.flows.release.report_facts import quantile as seconds_at
 from tracemill.records.errors import ConfigError, SourceError, TeacherError
 from tracemill.teachers.core.teacher_settings import PriceSettings
@@ -91,7 +91,7 @@ def scores(found: dict[str, Any]) -> tuple[int, int, int, int]:
 
 
 def test_pairs_are_counted_by_rule_and_draw(table: Path) -> None:
-    report = evaluate_table(EvaluateOrder(table, samples=50))
+    report = evaluate_table(EvaluateOptions(table, samples=50))
     assert report["draws"] == {"all": 4, "taken": 4, "stronger": 1, "two_families": 4}
     # gpt-a: good (t1), bad (t2), tie (t3); deepseek-a: good (t1), unscored (t3); the others: none.
     found = figures(report, "default k=2")
@@ -125,7 +125,7 @@ def test_percentiles_lie_between_values_and_pass_over_what_is_unknown() -> None:
 
 
 def test_savings_are_those_of_asking_cheapest_first(table: Path) -> None:
-    report = evaluate_table(EvaluateOrder(table, samples=50, prices=COSTS))
+    report = evaluate_table(EvaluateOptions(table, samples=50, prices=COSTS))
     ways = {(way["stop"], way["cache"]): way for way in report["savings"] if way["gate"] == "none"}
     found = {key: (way["calls"], way["usd"], way["pairs"], way["good"]) for key, way in ways.items()}
     assert found["off", False] == (36, 297.0, 5, 2)
@@ -148,7 +148,7 @@ def test_a_cache_is_read_where_a_prompt_goes_on(tmp_path: Path) -> None:
     table = read_table(
         write(tmp_path / "t.jsonl", [first, second, other]), given=dict.fromkeys(PRICES, price)
     )
-    asker = Asker(Poll(table), list_label_rules()[4])
+    asker = DrawStepBuilder(TableVotes(table), list_label_rules()[4])
     steps = asker.steps(draw_students(table, 10, 0)[0][0])
     assert [step.depth for step in steps] == [0, 1, 0]
     assert [step.usd() for step in steps] == [3.0, 6.0, 6.0]
@@ -156,7 +156,7 @@ def test_a_cache_is_read_where_a_prompt_goes_on(tmp_path: Path) -> None:
 
 
 def test_agreement_is_by_family_and_rung(table: Path) -> None:
-    found = evaluate_table(EvaluateOrder(table, samples=10))["agreement"]
+    found = evaluate_table(EvaluateOptions(table, samples=10))["agreement"]
     assert found[0] == {
         "one": "two families",
         "other": "",
@@ -207,11 +207,11 @@ def test_arguments_nested_too_deeply_are_an_action_all_the_same(tmp_path: Path) 
 
 
 def test_names_that_the_table_does_not_know_are_told(table: Path) -> None:
-    order = EvaluateOrder(table, students=("gpt-a", "gpt-b"), prices={"glm-a": PriceSettings()}, samples=10)
+    order = EvaluateOptions(table, students=("gpt-a", "gpt-b"), prices={"glm-a": PriceSettings()}, samples=10)
     found = evaluate_table(order)["table"]["broken"]
     assert found == {"model glm-a that no state has": 1, "model gpt-b that no state has": 1}
     with pytest.raises(ConfigError, match="harness 'zorg' is not known"):
-        evaluate_table(EvaluateOrder(table, harness="zorg"))
+        evaluate_table(EvaluateOptions(table, harness="zorg"))
 
 
 def test_a_damaged_gzip_file_is_one_line(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_table_may_lack_rewards_tools_and_depths(tmp_path: Path) -> None:
     for each in bare:
         each["actions"] = {m: {"tool_calls": a["tool_calls"]} for m, a in each["actions"].items()}
         each["actions"]["gpt-a"] = {"text": "The lamp is mended."}
-    report = evaluate_table(EvaluateOrder(write(tmp_path / "t.jsonl", bare), samples=10))
+    report = evaluate_table(EvaluateOptions(write(tmp_path / "t.jsonl", bare), samples=10))
     assert report["table"]["rewarded"] == 0
     assert report["table"]["tokens_estimated"] == 12
     found = figures(report, "default k=2")
@@ -242,7 +242,7 @@ def test_correct_stands_for_a_reward(tmp_path: Path) -> None:
         for action in each["actions"].values():
             if (reward := action.pop("reward", None)) is not None:
                 action["correct"] = reward == 1
-    report = evaluate_table(EvaluateOrder(write(tmp_path / "t.jsonl", judged), samples=10))
+    report = evaluate_table(EvaluateOptions(write(tmp_path / "t.jsonl", judged), samples=10))
     assert scores(figures(report, "default k=2")) == (2, 1, 1, 1)
 
 
@@ -273,7 +273,7 @@ def test_a_text_that_the_only_tool_answers_is_a_call_of_it(tmp_path: Path) -> No
 
 
 def test_halves_part_the_tasks_and_a_report_is_the_same_again(table: Path) -> None:
-    order = EvaluateOrder(table, samples=20, seed=3)
+    order = EvaluateOptions(table, samples=20, seed=3)
     halves = [evaluate_table(replace(order, half=half))["table"]["tasks"] for half in ("tune", "test")]
     assert sum(halves) == 3
     assert {is_recorded_in_half(task, "tune") for task in DONE} == {True, False}
@@ -315,7 +315,7 @@ def test_recorded_tables_hold_what_was_measured_on_them(tmp_path: Path) -> None:
     assert (len(table.states), len(table.tasks), table.broken.total()) == (253, 200, 0)
     draws = [draw for draw in draw_students(table, 140, 0)[0] if draw.stronger]
     folded = next(rule for rule in list_label_rules() if rule.key == "folded k=2, any family")
-    tally = PairTally(Poll(table), [folded], len(draws))
+    tally = PairTally(TableVotes(table), [folded], len(draws))
     for draw in draws:
         tally.add(draw)
     found = figures_of(tally.tallied[0].counts, resample_rule_tasks(200, 10, 0))
@@ -323,7 +323,7 @@ def test_recorded_tables_hold_what_was_measured_on_them(tmp_path: Path) -> None:
     with gzip.open(path, "rt") as lines:
         some = [json.loads(line) for line in lines][:60]
     read = read_table(write(tmp_path / "some.jsonl", some))
-    poll = Poll(read)
+    poll = TableVotes(read)
     seen = 0
     for draw in draw_students(read, 8, 1)[0]:
         for rule in list_label_rules():

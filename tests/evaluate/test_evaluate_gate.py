@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
+from tracemill.evaluate.evaluate_table import EvaluateOptions, evaluate_table
 from tracemill.evaluate.gate.gate_figures import (
     COLD,
     OFFLINE,
@@ -31,7 +31,7 @@ from tracemill.evaluate.table.recorded_states import is_tuning, read_table
 from tracemill.evaluate.table.rules import VOTERS
 from tracemill.evaluate.table.student_draws import draw_students
 from tracemill.records.errors import ConfigError
-from tracemill.teachers.gate.features import GateStepFacts
+from tracemill.teachers.gate.features import GateStepFeatures
 
 
 def steps() -> list[GateStep]:
@@ -41,7 +41,7 @@ def steps() -> list[GateStep]:
     for number in range(400):
         good = number % 5 == 0
         words = (f"ours={'good' if good else 'bad'}", f"size={number % 7}")
-        facts = GateStepFacts(f"t{number}:0:0", words)
+        facts = GateStepFeatures(f"t{number}:0:0", words)
         costs, agreed = (0.001, 0.009, 0.01), 2 if good else 1
         made.append(GateStep(f"task{number // 4}", facts, costs, costs, 2, agreed, good, good, good, good))
     return made
@@ -168,7 +168,7 @@ def test_a_report_has_the_gate_and_what_it_saves(tmp_path: Path) -> None:
     found = gate_figure_draws(table, read_step_facts(path, table), draws, VOTERS[0], "test")
     assert [draw.student for draw in draws] == ["claude-a", "deepseek-a", "gemini-a", "gpt-a"][-1:]
     assert all(not is_tuning(step.task) for step in found[0].steps)
-    order = EvaluateOrder(path, samples=20, rules=("default k=2",))
+    order = EvaluateOptions(path, samples=20, rules=("default k=2",))
     report = evaluate_table(order)
     assert [row["rule"] for row in report["rules"]] == ["default k=2"] * 2
     gate = report["gate"]

@@ -12,7 +12,7 @@ from console_says import Call
 from rich.console import Console
 
 from tracemill.cli.evaluate_output import evaluate_output_names, write_evaluate_output
-from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
+from tracemill.evaluate.evaluate_table import EvaluateOptions, evaluate_table
 from tracemill.evaluate.report_output import print_report
 from tracemill.evaluate.table.recorded_states import read_table
 from tracemill.teachers.core.teacher_settings import PriceSettings
@@ -60,7 +60,7 @@ def test_a_huge_reward_is_told_in_few_digits(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", [row("t1", {"gpt-a": grep("x", 1e308), "claude-a": grep("y", 0)})])
     out = StringIO()
     print_report(
-        Console(file=out, width=200), evaluate_table(EvaluateOrder(path, gate_seeds=0, samples=2)), []
+        Console(file=out, width=200), evaluate_table(EvaluateOptions(path, gate_seeds=0, samples=2)), []
     )
     assert "no draw: a draw of a student and three teachers needs four models" in out.getvalue()
     assert "1e+308" in out.getvalue()
@@ -125,7 +125,7 @@ def test_tables_of_one_name_have_files_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     one = write(tmp_path / "t.jsonl", [row("t1", {"gpt-a": grep("x", 1)})])
     other = write(tmp_path / "d" / "t.jsonl", [row("t2", {"gpt-a": grep("x", 1), "claude-a": grep("x", 1)})])
-    orders = [EvaluateOrder(path, gate_seeds=0, samples=10) for path in (one, other)]
+    orders = [EvaluateOptions(path, gate_seeds=0, samples=10) for path in (one, other)]
     write_evaluate_output(orders, tmp_path / "out", json=True)
     models = {path.name: json.loads(path.read_text())["table"] for path in (tmp_path / "out").glob("*.json")}
     assert {name: len(table["models"]) for name, table in models.items()} == {"t.json": 1, "t-2.json": 2}
@@ -145,7 +145,7 @@ def test_a_seed_below_nought_is_refused(console: Call, tmp_path: Path) -> None:
 def test_models_that_are_not_shown_are_counted(tmp_path: Path, count: int, said: list[str]) -> None:
     path = write(tmp_path / "t.jsonl", [row("t1", {f"gpt-{each:02}": grep("x") for each in range(count)})])
     out = StringIO()
-    order = EvaluateOrder(path, gate_seeds=0, samples=2, students=("gpt-00",), teachers=("gpt-01",))
+    order = EvaluateOptions(path, gate_seeds=0, samples=2, students=("gpt-00",), teachers=("gpt-01",))
     print_report(Console(file=out, width=200), evaluate_table(order), [])
     lines = out.getvalue().splitlines()
     assert [line for line in lines if " more of models" in line] == said
@@ -156,7 +156,7 @@ def told(path: Path, **order: Any) -> list[str]:
     """The lines printed of a table."""
     out = StringIO()
     given = {"gate_seeds": 0, "samples": 10} | order
-    print_report(Console(file=out, width=200), evaluate_table(EvaluateOrder(path, **given)), [])
+    print_report(Console(file=out, width=200), evaluate_table(EvaluateOptions(path, **given)), [])
     return out.getvalue().splitlines()
 
 
@@ -186,7 +186,7 @@ def test_a_table_without_draws_says_why(tmp_path: Path) -> None:
 
 def test_models_of_families_not_known_are_neither_of_one_nor_of_two(tmp_path: Path) -> None:
     actions = {"zorg-a": grep("x"), "zorg-b": grep("x"), "gpt-a": grep("y"), "gpt-b": grep("y")}
-    report = evaluate_table(EvaluateOrder(write(tmp_path / "t.jsonl", [row("t1", actions)]), gate_seeds=0))
+    report = evaluate_table(EvaluateOptions(write(tmp_path / "t.jsonl", [row("t1", actions)]), gate_seeds=0))
     rows = [(row["one"], row["other"], row["meetings"], row["exact"]) for row in report["agreement"]]
     assert rows == [
         ("same family", "", 1, 1.0),
@@ -202,11 +202,11 @@ def test_teachers_that_cost_nothing_and_steps_that_nobody_was_asked_at_give_no_c
     acts = {model: grep("beta" if value else "alpha", value) for model, value in worth.items()}
     path = write(tmp_path / "t.jsonl", [row(f"t{at}", acts) for at in range(40)])
     free = {model: PriceSettings.model_validate({"prompt_usd": 0, "completion_usd": 0}) for model in worth}
-    found = evaluate_table(EvaluateOrder(path, prices=free, samples=10))
+    found = evaluate_table(EvaluateOptions(path, prices=free, samples=10))
     assert (found["gate"]["any family"]["draws"], found["gate"]["any family"]["ways"]) == (0, {})
-    assert evaluate_table(EvaluateOrder(path, samples=10))["gate"]["any family"]["draws"] == 1
+    assert evaluate_table(EvaluateOptions(path, samples=10))["gate"]["any family"]["draws"] == 1
     lines = told(path, prices=free, gate_seeds=1)
     assert any("at a price" in line for line in lines)
     silent = {model: {"tool_calls": [], "text": ""} for model in worth}
     path = write(tmp_path / "s.jsonl", [row(f"t{at}", silent | {"gpt-a": acts["gpt-a"]}) for at in range(9)])
-    assert {each["pairs"] for each in evaluate_table(EvaluateOrder(path, samples=10))["savings"]} == {0}
+    assert {each["pairs"] for each in evaluate_table(EvaluateOptions(path, samples=10))["savings"]} == {0}

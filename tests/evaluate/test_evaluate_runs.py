@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from console_says import Call
 
-from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
+from tracemill.evaluate.evaluate_table import EvaluateOptions, evaluate_table
 from tracemill.evaluate.table.pair_kinds import pair_kind_shares, pair_kinds_from_teachers
 from tracemill.evaluate.table.whole_runs import NO_RUN, read_runs
 from tracemill.records.errors import SourceError
@@ -97,7 +97,7 @@ def test_runs_give_the_pairs_that_an_ingested_run_gives(runs: Path) -> None:
 
 
 def test_a_step_counts_once_however_many_draws_it_is_in(table: Path, runs: Path) -> None:
-    found = evaluate_table(EvaluateOrder(table, samples=10, gate_seeds=0, runs=runs))
+    found = evaluate_table(EvaluateOptions(table, samples=10, gate_seeds=0, runs=runs))
     kinds = found["kinds"]
     assert (kinds["runs"], kinds["broken"]) == (3, {NO_RUN: 1})
     before = kinds["any family"]["before"]
@@ -116,7 +116,7 @@ def test_a_step_counts_once_however_many_draws_it_is_in(table: Path, runs: Path)
     }
     assert kinds["any family"]["after"] == before  # caps leave so few rows alone
     assert sum(kinds["any family"]["caps"].values()) == 0
-    alone = evaluate_table(EvaluateOrder(table, samples=10, gate_seeds=0))["kinds"]
+    alone = evaluate_table(EvaluateOptions(table, samples=10, gate_seeds=0))["kinds"]
     assert set(alone["any family"]["before"]) == {"teachers", "all"}
 
 

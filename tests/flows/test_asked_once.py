@@ -9,7 +9,7 @@ import pytest
 from teacher_chains import free_port
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling.label_shard import ShownTrace
 from tracemill.flows.sources.source_spec import order_of
@@ -46,7 +46,7 @@ class Product:
 
     def go(self) -> list[dict[str, Any]]:
         """Ingest, replay; gives the bodies of the requests for answers."""
-        ingest_everything(IngestOrder(order_of(paths=[str(self.sessions)], min_age_minutes=0), self.work))
+        ingest_everything(IngestOptions(order_of(paths=[str(self.sessions)], min_age_minutes=0), self.work))
         wire = StubSettings(api_key=KEY, keep_bodies=True, models=dict.fromkeys(MODELS, self.prices))
         with running(wire, port=self.port) as server:
             replay_workspace(self._settings(server.url))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tracemill.flows.config.run_settings import load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling.ask_batches import FEWEST_CALLS, MOST_SHARDS, TRACES_A_CALL, group_batches
 from tracemill.flows.sources.source_spec import order_of
@@ -34,7 +34,7 @@ def test_the_calls_of_all_shards_are_in_flight_together_and_every_row_is_in_its_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), tmp_path / "w"))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), tmp_path / "w"))
     work = Workspace.open(tmp_path / "w")
     sources = {
         trace_id: source

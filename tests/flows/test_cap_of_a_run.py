@@ -12,7 +12,7 @@ from console_says import record_of
 
 from tracemill.cli.commands import replay_command
 from tracemill.flows.config.run_settings import load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.run_state.run_records import AT_CAP, FINISHED
 from tracemill.flows.sources.source_spec import order_of
@@ -29,7 +29,7 @@ SAID = f"stopped at its cap of ${CAP:.4f} before, so nothing was asked: raise th
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
-    ingest_everything(IngestOrder(order_of([str(EXAMPLES)], min_age_minutes=0), tmp_path / "w"))
+    ingest_everything(IngestOptions(order_of([str(EXAMPLES)], min_age_minutes=0), tmp_path / "w"))
     return tmp_path / "w"
 
 

@@ -10,7 +10,7 @@ from hub_stub import TOKEN, Hub
 from training_releases import released, tiny_model
 
 from tracemill.flows.config.run_settings import load_settings
-from tracemill.flows.publish.publish_run import PublishOrder, publish_release
+from tracemill.flows.publish.publish_run import PublishOptions, publish_release
 from tracemill.records.storage.workspace import Workspace
 
 REPO = "maker/pairs"
@@ -29,7 +29,7 @@ def test_the_three_lines_of_the_card_train_from_the_hub(
     settings = load_settings(None, {"workspace": str(tmp_path / "w"), "release": {"hub": REPO}})
     Workspace.open(settings.workspace)
     released(settings.workspace / "releases")
-    publish_release(settings, None, PublishOrder(REPO))
+    publish_release(settings, None, PublishOptions(REPO))
     card = DatasetCard.load(REPO)
     card.validate()
     assert card.data.to_dict()["configs"][0] == {

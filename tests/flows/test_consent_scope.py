@@ -11,7 +11,7 @@ from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.admission.trace_inventory import TraceEntry
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent import build_consent_request, load_consents, require_consent
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.workspace_commands import replay_workspace
@@ -206,7 +206,7 @@ def write_session(path: Path, cwds: Sequence[str]) -> None:
 def test_a_recorded_session_that_moved_is_refused_from_its_file_to_its_replay(tmp_path: Path) -> None:
     write_session(tmp_path / "s" / "one.jsonl", ["/Users/gundobald/alpha", "/Users/gundobald/topsecret"])
     settings = settings_of(tmp_path, select={"deny_projects": ["alhpa"]})
-    order = IngestOrder(order_of([str(tmp_path / "s")]), settings.workspace, settings.select)
+    order = IngestOptions(order_of([str(tmp_path / "s")]), settings.workspace, settings.select)
     totals = ingest_everything(order)["totals"]
     assert totals["selection"] == ["nothing matches deny_projects = 'alhpa'"]
     work = Workspace.open(settings.workspace, create=False)

@@ -16,7 +16,7 @@ import pytest
 from console_says import INTERRUPTED, record_of, wait_while_running, without_progress
 from prefect_database import prefect_home
 
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
@@ -43,7 +43,7 @@ def _config(folder: Path, more: str = "") -> Path:
 
 @pytest.fixture
 def ingested(tmp_path: Path) -> Path:
-    ingest_everything(IngestOrder(order_of([str(EXAMPLES)], min_age_minutes=0), tmp_path / "w"))
+    ingest_everything(IngestOptions(order_of([str(EXAMPLES)], min_age_minutes=0), tmp_path / "w"))
     return tmp_path
 
 

@@ -13,7 +13,7 @@ from tracemill.cli.estimate_output import estimate_rows
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.dry_run import write_requests
 from tracemill.flows.estimate.estimate_cost import Estimate, estimate_cost
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.workspace_commands import label_workspace, replay_workspace
@@ -34,7 +34,7 @@ LOOPBACK = "http://127.0.0.1:9/api/v1"
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Claude Code examples, ingested."""
     folder = tmp_path_factory.mktemp("estimate") / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     return folder
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tracemill.flows.admission.forgotten_list import Forgotten
-from tracemill.flows.admission.text_search import GONE, StandIns, TextNeedle
+from tracemill.flows.admission.forgotten_list import ForgottenList
+from tracemill.flows.admission.text_search import GONE, PlaceholderSearch, TextNeedle
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.forget.forget_run import forget_target
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.privacy.core.placeholder_keys import build_keyed_placeholder, hash_with_placeholder_key
 from tracemill.records.errors import PrivacyError, WorkspaceError
@@ -59,7 +59,7 @@ def session(folder: Path, number: int, text: str) -> None:
 
 
 def ingest(settings: RunSettings) -> dict[str, Any]:
-    return ingest_everything(IngestOrder(settings.sources.order(), settings.workspace))
+    return ingest_everything(IngestOptions(settings.sources.order(), settings.workspace))
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_a_needle_finds_every_case_form_and_escape() -> None:
 
 
 def test_stand_ins_are_those_of_their_trace_alone() -> None:
-    key, stand_ins = b"k" * 32, StandIns(b"k" * 32, "Hans@x.de")
+    key, stand_ins = b"k" * 32, PlaceholderSearch(b"k" * 32, "Hans@x.de")
     made = build_keyed_placeholder("EMAIL", hash_with_placeholder_key(key, "t1", "hans@x.de"))
     bare = build_keyed_placeholder("EMAIL", hash_with_placeholder_key(key, "t1", "HANS@X.DE"), bare=True)
     assert stand_ins.within([f"to {made}"], "t1")
@@ -169,8 +169,8 @@ def test_stand_ins_are_those_of_their_trace_alone() -> None:
 
 
 def test_a_remembered_text_is_found_inside_json_and_nowhere_else() -> None:
-    listed = Forgotten(b"k" * 32).adding(values=['say "Käthe"\nMüßig', "abcd"])
+    listed = ForgottenList(b"k" * 32).adding(values=['say "Käthe"\nMüßig', "abcd"])
     assert listed.holds(json.dumps({"a": json.dumps(['Please SAY "KÄTHE"\nMÜSSIG now'])}))
     assert listed.holds("xxABCDxx")
     assert not listed.holds("abc d, say Käthe Müßig")
-    assert not Forgotten(b"other" * 9, values=listed.values).holds("xxabcdxx")
+    assert not ForgottenList(b"other" * 9, values=listed.values).holds("xxabcdxx")

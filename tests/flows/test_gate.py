@@ -10,7 +10,7 @@ import pytest
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.estimate_cost import estimate_cost
 from tracemill.flows.forget.forget_run import forget_target
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling.gate_weights import GateTrainingSet, gate_weights_folder, keep_weights
 from tracemill.flows.labeling.vote_policy import ASKED as HEARD
@@ -18,7 +18,7 @@ from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.workspace_commands import replay_workspace
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.records.storage.table_rows import decisions_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.gate.gate_decisions import EXPLORED, NOT_WORTH, WORTH
@@ -39,7 +39,7 @@ def settings_of(workspace: Path, url: str, cap: float, **gate: Any) -> RunSettin
     return load_settings(None, given | {"budget": {"max_total_usd": cap}, "gate": gate})
 
 
-def decisions_of(workspace: Path) -> dict[tuple[str, str], Decision]:
+def decisions_of(workspace: Path) -> dict[tuple[str, str], AskDecision]:
     tables = Workspace.open(workspace, create=False).current("decisions")
     return {(d.step_id, d.teacher): d for table in tables for d in decisions_from_table(table)}
 
@@ -48,7 +48,7 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     monkeypatch.setenv("OPENROUTER_API_KEY", "k-gate")
     with running(StubSettings(api_key="k-gate")) as server:
         every = estimate_cost(settings_of(folder, server.url, 5.0)).total
@@ -91,7 +91,7 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
 
 def test_without_a_gate_every_step_is_asked_and_said_so(tmp_path: Path) -> None:
     folder = tmp_path / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     settings = load_settings(
         None, {"workspace": str(folder), "preset": "simulated", "budget": {"max_total_usd": 1}}
     )
@@ -103,7 +103,7 @@ def test_without_a_gate_every_step_is_asked_and_said_so(tmp_path: Path) -> None:
 
 def test_how_often_a_teacher_is_asked_counts_a_step_once() -> None:
     made = GateTrainingSet()
-    one = Decision("s:0:0", "a", "ask", WORTH, "g", 1.0, 0.5, features=("op=run",), outcome=HEARD)
+    one = AskDecision("s:0:0", "a", "ask", WORTH, "g", 1.0, 0.5, features=("op=run",), outcome=HEARD)
     spared = replace(one, step_id="s:0:1", outcome=f"{NOT_NEEDED}: the pair is certain")
     made.add([one, one, spared, replace(one, teacher="b")], {"s:0:0": "pair"})
     assert made.share("a", 0.5) == (1 + 50 * 0.5) / (2 + 50)
@@ -114,7 +114,7 @@ def test_how_often_a_teacher_is_asked_counts_a_step_once() -> None:
 
 def test_weights_are_forgotten_with_what_they_were_learned_from(tmp_path: Path) -> None:
     folder = tmp_path / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     work = Workspace.open(folder, create=False)
     keep_weights(work, learn_pair_model([(("project=01234567",), True)]))
     assert len(list(gate_weights_folder(work).iterdir())) == 2

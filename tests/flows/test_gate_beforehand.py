@@ -13,7 +13,7 @@ from tracemill.cli.estimate_output import estimate_rows
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.dry_run import write_requests
 from tracemill.flows.estimate.estimate_cost import estimate_cost
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling import ask_batches
 from tracemill.flows.labeling.trace_batches import list_trace_batches
@@ -36,7 +36,7 @@ SESSIONS = ROOT / "examples" / "sessions"
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All example sessions, of several sources; to be copied."""
     folder = tmp_path_factory.mktemp("gate") / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     return folder
 
 
@@ -99,7 +99,7 @@ def test_what_a_gate_decides_after_the_first_answers_is_counted_and_said(
     monkeypatch.setattr(ask_batches, "FEWEST_CALLS", 1)
     folder = tmp_path / "w"
     sources = order_of(paths=[str(grown(tmp_path / "s"))], min_age_minutes=0)
-    ingest_everything(IngestOrder(sources, folder))
+    ingest_everything(IngestOptions(sources, folder))
     settings = settings_of(folder, served.url, concurrency=1)
     (first,) = (frozenset(ids) for ids in list_trace_batches(Workspace.open(folder)) if len(ids) == 12)
     steps = Counter(

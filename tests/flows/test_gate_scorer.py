@@ -12,7 +12,7 @@ from training_releases import tiny_model
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.estimate_cost import estimate_cost
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling.action_scores import scorer_word, training_messages
 from tracemill.flows.labeling.gate_run import gate_version
@@ -21,7 +21,7 @@ from tracemill.flows.labeling.label_shard import ShownTrace, load_traces
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.records.errors import TrainingError
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.records.storage.table_rows import decisions_from_table
 from tracemill.records.storage.workspace import Workspace
 
@@ -43,7 +43,7 @@ def report(folder: Path, method: str = "prm", **calibration: float) -> Path:
     return folder
 
 
-def decisions_of(workspace: Path) -> dict[tuple[str, str], Decision]:
+def decisions_of(workspace: Path) -> dict[tuple[str, str], AskDecision]:
     tables = Workspace.open(workspace, create=False).current("decisions")
     return {(d.step_id, d.teacher): d for table in tables for d in decisions_from_table(table)}
 
@@ -55,7 +55,7 @@ def test_a_word_is_the_tenth_of_a_probability() -> None:
 
 def test_what_is_no_scorer_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     folder = tmp_path / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     for place, said in (
         (tmp_path / "none", "none holds no step scorer; expected the checkpoint of a training with"),
         (report(tmp_path / "sft", "sft", slope=1.0, offset=0.0), "sft is no step scorer"),
@@ -68,7 +68,7 @@ def test_what_is_no_scorer_is_refused_before_anything_is_asked(tmp_path: Path) -
 
 def test_a_missing_package_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     scorer = report(tmp_path / "prm", slope=1.0, offset=0.0)
     with pytest.raises(
@@ -125,7 +125,7 @@ def test_the_gate_learns_from_scores_that_are_computed_once(tmp_path: Path, scor
     import tracemill as tm
 
     folder = tmp_path / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     work = Workspace.open(folder, create=False)
     rows = rows_of(work)
     raw = [math.log(p / (1 - p)) for p in tm.StepScorer(scorer, batch=1).score(list(rows.values()))]

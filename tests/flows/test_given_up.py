@@ -12,7 +12,7 @@ import pytest
 
 from tracemill.cli.commands import replay_command
 from tracemill.flows.config.run_settings import load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.errors import TeacherError
@@ -39,7 +39,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
             name = f"{file.stem[:-2]}{number:02}"
             text = file.read_text().replace(file.stem, name).replace("src/", f"src{number}/")
             (file.parent / f"{name}.jsonl").write_text(text)
-    ingest_everything(IngestOrder(order_of([str(sessions)], min_age_minutes=0), folder / "w"))
+    ingest_everything(IngestOptions(order_of([str(sessions)], min_age_minutes=0), folder / "w"))
     return folder / "w"
 
 

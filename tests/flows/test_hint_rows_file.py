@@ -7,7 +7,7 @@ import pytest
 from training_releases import released
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.training.hint_rows_file import add_hint_rows
@@ -26,7 +26,7 @@ SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "clau
 def settings(tmp_path_factory: pytest.TempPathFactory) -> RunSettings:
     """A workspace of three example sessions."""
     work = tmp_path_factory.mktemp("hints") / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), work))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), work))
     training = {"model": "a/b", "method": "composer", "composer": {"tasks": "t"}}
     return load_settings(None, {"workspace": str(work), "training": training})
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.cli.main import main
-from tracemill.flows.ingest.ingest_order import IngestOrder, make_ingester
+from tracemill.flows.ingest.ingest_order import IngestOptions, make_ingester
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.shard_plan import plan_sources
 from tracemill.flows.sources.source_spec import order_of
@@ -36,8 +36,8 @@ COUNTS = ("traces", "contexts", "states", "steps_main", "steps_side", "steps_syn
 COUNTS += ("tool_errors", "compactions", "branches_real", "bytes")
 
 
-def order(source: Path, out: Path, **given: Any) -> IngestOrder:
-    return replace(IngestOrder(order_of([str(source)]), out, unredacted=True, jobs=1), **given)
+def order(source: Path, out: Path, **given: Any) -> IngestOptions:
+    return replace(IngestOptions(order_of([str(source)]), out, unredacted=True, jobs=1), **given)
 
 
 def session(number: int, text: str = "hello", steps: int = 1) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.storage.trace_rows import traces_from_table
@@ -117,8 +117,8 @@ def folder_of(folder: Path, *sessions: tuple[int, int]) -> Path:
     return folder
 
 
-def order(source: Path, out: Path, jobs: int, shard_mb: float = 1e-6) -> IngestOrder:
-    return IngestOrder(order_of([str(source)]), out, unredacted=True, jobs=jobs, shard_mb=shard_mb)
+def order(source: Path, out: Path, jobs: int, shard_mb: float = 1e-6) -> IngestOptions:
+    return IngestOptions(order_of([str(source)]), out, unredacted=True, jobs=jobs, shard_mb=shard_mb)
 
 
 def test_processes_begin_as_copies_before_there_is_another_thread(tmp_path: Path) -> None:

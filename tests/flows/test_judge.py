@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from tracemill.cli.main import app
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.estimate_cost import estimate_cost
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling.judge_setup import NOT_MEASURED, judge_key, read_precisions, write_precision
 from tracemill.flows.sources.source_spec import order_of
@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
     """The examples, ingested under one key: the stub answers to the text it is shown."""
     Workspace.open(tmp_path / "w")
     (tmp_path / "w" / "redaction.key").write_text(bytes(range(32)).hex())
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), tmp_path / "w"))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), tmp_path / "w"))
     return tmp_path / "w"
 
 

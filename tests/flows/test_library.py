@@ -12,7 +12,7 @@ import pytest
 import tracemill as tm
 from tracemill.agreement.voting.consensus_reward import ConsensusShape
 from tracemill.flows.config.run_settings import load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.release.load_pairs import load_pairs
 from tracemill.flows.sources.source_spec import order_of
@@ -24,7 +24,7 @@ from tracemill.teachers.core.presets import PRESETS
 from tracemill.teachers.core.teacher_settings import OpenRouterTeacherSettings
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
-from tracemill.train.consensus.state_rows import TaughtState, message_of
+from tracemill.train.consensus.state_rows import AnsweredState, message_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 SIMULATED = PRESETS["simulated"].teachers
@@ -122,7 +122,7 @@ def test_a_row_of_a_state_rewards_the_recorded_action_as_the_library_does() -> N
     weights = {SIMULATED[0].name: 2.5, SIMULATED[1].name: 0.5}
     rows = [json.loads(json.dumps(row)) for row in tm.build_consensus_rows(states, replies)]
     assert [row["step_id"] for row in rows] == [str(state.step_id) for state in states]
-    taught = [TaughtState.of_row(row) for row in rows]
+    taught = [AnsweredState.of_row(row) for row in rows]
     for shape in given:
         wanted = tm.compute_teacher_consensus_prm(states, replies, shape, teacher_weights=weights)
         found = [
@@ -140,7 +140,7 @@ def test_a_row_of_a_state_rewards_the_recorded_action_as_the_library_does() -> N
     scores = {first: {"t1": 0.25, "t2": 0.75}}
     [scored] = tm.build_consensus_rows(states, [], scores)
     action = states[0].student_action.to_message()
-    read = TaughtState.of_row(scored)
+    read = AnsweredState.of_row(scored)
     assert read.reward(action, "score_regression", {}) == 0.5
     assert read.reward(action, "score_regression", {"t2": 3.0}) == 0.625
     assert read.reward(replace(action, content="Other.", tool_calls=()), "score_regression", {}) is None
@@ -228,7 +228,9 @@ def test_pairs_without_teachers_are_those_of_a_run(tmp_path: Path) -> None:
     states = _states()
     pairs = tm.extract_session_pairs(states)
     folder = tmp_path / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(EXAMPLES / "claude_code")], min_age_minutes=0), folder))
+    ingest_everything(
+        IngestOptions(order_of(paths=[str(EXAMPLES / "claude_code")], min_age_minutes=0), folder)
+    )
     label_workspace(load_settings(None, {"workspace": str(folder)}))
     stored = load_pairs(Workspace.open(folder))
     assert sorted(pair.pair_id for pair in pairs) == sorted(pair.pair_id for pair in stored)

@@ -12,7 +12,7 @@ import pytest
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.dry_run import write_requests
 from tracemill.flows.estimate.estimate_cost import estimate_cost
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.workspace_commands import replay_workspace
@@ -36,7 +36,7 @@ def served() -> Iterator[RunningStubServer]:
 def replayed(served: RunningStubServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Claude Code examples after a replay; to be copied."""
     folder = tmp_path_factory.mktemp("lost") / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
+    ingest_everything(IngestOptions(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENROUTER_API_KEY", KEY)
         replay_workspace(settings_of(folder, served.url), yes=True)

@@ -13,13 +13,13 @@ from training_releases import kept, released, tiny_model
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.flows.training.model_evaluation import evaluation_table_rows
-from tracemill.train.preferences import Preferences, resample
+from tracemill.train.preferences import PreferenceSummary, resample
 
 Call = Callable[..., CompletedProcess[str]]
 
 
 def test_margins_are_summed_up() -> None:
-    assert Preferences.of([0.5, -0.25, 0.0, 0.75]) == Preferences(4, 0.5, 0.25)
+    assert PreferenceSummary.of([0.5, -0.25, 0.0, 0.75]) == PreferenceSummary(4, 0.5, 0.25)
 
 
 def test_an_interval_draws_whole_sessions() -> None:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.release.load_pairs import load_pairs
 from tracemill.flows.sources.source_spec import order_of
@@ -29,7 +29,7 @@ BACK: dict[str, tuple[str, Callable[[RunSettings], Any]]] = {
 
 
 def ingest(root: Path) -> None:
-    ingest_everything(IngestOrder(order_of([str(SESSIONS)], min_age_minutes=0), root))
+    ingest_everything(IngestOptions(order_of([str(SESSIONS)], min_age_minutes=0), root))
 
 
 def settings_of(root: Path) -> RunSettings:

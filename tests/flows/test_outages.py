@@ -7,7 +7,7 @@ import pytest
 
 from tracemill.cli.commands import replay_command
 from tracemill.flows.config.run_settings import load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
@@ -47,7 +47,7 @@ class Nights:
 
     def read(self, name: str) -> None:
         order = order_of([str(SESSIONS / name)], min_age_minutes=0)
-        ingest_everything(IngestOrder(order, self.root))
+        ingest_everything(IngestOptions(order, self.root))
 
     def ask(self, server: RunningStubServer) -> int:
         """The exit code of a replay."""

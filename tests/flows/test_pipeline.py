@@ -13,7 +13,7 @@ import pytest
 from console_says import record_of
 
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.pipeline import Pass, ShardResult, Stage, StageContext, run_stages
+from tracemill.flows.pipeline import ShardResult, Stage, StageContext, StagePass, run_stages
 from tracemill.flows.preflight import run_preflight
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary, add_up
 from tracemill.flows.stages import ASK, INGEST, LABEL, STAGES
@@ -55,9 +55,9 @@ def test_a_shard_goes_through_all_stages_of_a_pass_before_the_next_begins() -> N
     came: list[Any] = []
 
     @contextmanager
-    def pairs_of_shards(context: StageContext) -> Iterator[Pass[StageContext]]:
+    def pairs_of_shards(context: StageContext) -> Iterator[StagePass[StageContext]]:
         came.append("open")
-        yield Pass(
+        yield StagePass(
             context,
             iter("ab"),
             states(100),
@@ -67,8 +67,8 @@ def test_a_shard_goes_through_all_stages_of_a_pass_before_the_next_begins() -> N
         came.append("close")
 
     @contextmanager
-    def whole(context: StageContext) -> Iterator[Pass[StageContext]]:
-        yield Pass(context, ["all"])
+    def whole(context: StageContext) -> Iterator[StagePass[StageContext]]:
+        yield StagePass(context, ["all"])
 
     def stage(name: str, gives: int, over: Any) -> Stage[StageContext]:
         def run(shard: str, context: StageContext) -> ShardResult:

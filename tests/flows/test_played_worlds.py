@@ -14,7 +14,7 @@ from training_releases import tiny_model
 from benchmarks.teaching.worlds.registry import WORLDS
 from tracemill.flows.training.model_evaluation import Play, evaluation_table_rows
 from tracemill.records.errors import ConfigError, TrainingError
-from tracemill.train.played_worlds import PlayQuestion
+from tracemill.train.played_worlds import PlayRequest
 from tracemill.train.training_settings import TrainingSettings
 
 Call = Callable[..., CompletedProcess[str]]
@@ -122,7 +122,7 @@ def test_what_cannot_be_played_is_refused(tmp_path: Path) -> None:
         (REPAIR, "cannot be read: its chat template is none that TRL knows"),
     ):
         settings = TrainingSettings.model_validate({"model": str(model), "device": "cpu"})
-        question = PlayQuestion(
+        question = PlayRequest(
             world=world,
             settings=settings,
             models={"it": str(model)},

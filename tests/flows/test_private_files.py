@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from tracemill.flows.admission.forgotten_list import Forgotten
+from tracemill.flows.admission.forgotten_list import ForgottenList
 from tracemill.flows.consent.consent import save_consents
 from tracemill.flows.run_state.run_records import write_manifest
 from tracemill.privacy.publish_gate.accepted_findings import record_accepted
@@ -36,7 +36,7 @@ def test_private_files_of_a_workspace_are_readable_by_their_owner_alone(tmp_path
     work = Workspace.open(tmp_path / "deep" / "w")
     save_consents(work, [])
     consent = write_manifest(work, "run", "consent", {}, private=True)
-    Forgotten.of(work).adding(["t1"]).write(work)
+    ForgottenList.of(work).adding(["t1"]).write(work)
     finding = Finding("f", 1, None, "c", "EMAIL", ("own",), "x", "0123456789ab", 1)
     record_accepted(work.root / "accepted.json", [finding])
     kept = [

@@ -15,7 +15,7 @@ from training_releases import released, tiny_model
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.training.promotion_run import decision_table_rows
 from tracemill.flows.training.training_run import train_and_decide, training_table_rows
-from tracemill.train.preferences import Preferences
+from tracemill.train.preferences import PreferenceSummary
 from tracemill.train.promotion import decide
 
 NOTHING = 'echo weights > "$TRACEMILL_OUTPUT/model.bin"'
@@ -33,7 +33,7 @@ NOTHING = 'echo weights > "$TRACEMILL_OUTPUT/model.bin"'
     ],
 )
 def test_accuracy_decides_and_then_the_margin(new: Any, last: Any, promoted: bool, reason: str) -> None:
-    decision = decide(Preferences(*new), Preferences(*last) if last else None)
+    decision = decide(PreferenceSummary(*new), PreferenceSummary(*last) if last else None)
     assert (decision.promoted, decision.reason) == (promoted, reason)
     assert decision.to_json()["decision"] == ("promote" if promoted else "keep")
     assert decision.to_json()["new"] == {"rows": new[0], "accuracy": new[1], "margin": new[2]}

@@ -24,7 +24,7 @@ from tracemill.data_cards.writing.write_release import write_release
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.preflight import run_preflight
 from tracemill.flows.publish.list_versions import diff_listed_versions, list_releases
-from tracemill.flows.publish.publish_run import PublishOrder, check_publishing, publish_release
+from tracemill.flows.publish.publish_run import PublishOptions, check_publishing, publish_release
 from tracemill.flows.release.training_terms import training_terms
 from tracemill.flows.run_state.publish_log import read_publish_log
 from tracemill.flows.workspace_commands import release_workspace
@@ -308,7 +308,7 @@ def test_no_token_and_no_right_are_one_line_before_any_upload(
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     for owner in ("stranger", "readers"):
         with pytest.raises(ReleaseError, match=f"no right to write to {owner}"):
-            publish_release(settings, None, PublishOrder(f"{owner}/pairs", patience=QUICK))
+            publish_release(settings, None, PublishOptions(f"{owner}/pairs", patience=QUICK))
     assert hub.repos == {}
 
 

@@ -21,7 +21,7 @@ from console_says import Call, record_of, wait_while_running
 from postgres_server import Server
 
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.preflight import check_cluster, run_preflight
 from tracemill.flows.runtime.ray_pool import open_ray_pool
@@ -69,7 +69,7 @@ def settings(folder: Path, url: str = "", cap_usd: float = 1.0, **more: Any) -> 
 
 
 def ingested(folder: Path) -> Path:
-    order = IngestOrder(order_of([str(SESSIONS)], min_age_minutes=0), folder, shard_mb=SHARD_MB, jobs=1)
+    order = IngestOptions(order_of([str(SESSIONS)], min_age_minutes=0), folder, shard_mb=SHARD_MB, jobs=1)
     ingest_everything(order)
     return folder
 

@@ -11,7 +11,7 @@ from tracemill.cli.commands import diff_command, estimate_command, list_command
 from tracemill.cli.workspace_status import show_workspace
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.estimate_cost import estimate_cost
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.privacy_scan import scan_path
 from tracemill.flows.sources.source_spec import order_of
@@ -29,7 +29,7 @@ def asked(tmp_path: Path) -> Iterator[RunSettings]:
     settings = load_settings(
         None, {"workspace": str(tmp_path / "w"), "preset": "simulated", "budget": {"max_total_usd": 1}}
     )
-    ingest_everything(IngestOrder(order_of([str(SESSIONS)]), settings.workspace))
+    ingest_everything(IngestOptions(order_of([str(SESSIONS)]), settings.workspace))
     replay_workspace(settings, yes=True)
     label_workspace(settings)
     settings.workspace.chmod(0o500)

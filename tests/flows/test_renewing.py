@@ -16,7 +16,7 @@ import pytest
 from whole_records import whole_text
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling.label_shard import load_traces
 from tracemill.flows.release.load_pairs import load_pairs
@@ -68,7 +68,7 @@ class Place:
 
     def read(self, rules: RuleSet = TODAYS_RULES, **more: Any) -> dict[str, int]:
         order = order_of([str(self.folder / "sessions")], min_age_minutes=0)
-        totals = ingest_everything(IngestOrder(order, self.folder / "w", rules=rules, **more))["totals"]
+        totals = ingest_everything(IngestOptions(order, self.folder / "w", rules=rules, **more))["totals"]
         return totals["changes"]
 
     def ask(self, rules: RuleSet = TODAYS_RULES, **more: Any) -> list[str]:

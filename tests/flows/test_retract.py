@@ -14,7 +14,7 @@ from release_rows import DAY, SPEC, hindsight, normalized, pair, written
 from tracemill.data_cards.writing.write_release import write_release
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.publish.list_versions import list_releases
-from tracemill.flows.publish.retract_run import RetractOrder, retract_release, retraction_rows
+from tracemill.flows.publish.retract_run import RetractOptions, retract_release, retraction_rows
 from tracemill.records.errors import PrivacyError, ReleaseError
 from tracemill.records.storage.workspace import Workspace
 
@@ -40,7 +40,7 @@ def release(settings: RunSettings, *pairs: Any, days: int = 0) -> Path:
 def retract(
     settings: RunSettings, asked: str = f"demo@{TAG}", yes: bool = True, hub: str | None = None
 ) -> Any:
-    return retract_release(settings, RetractOrder(asked, hub, yes, QUICK))
+    return retract_release(settings, RetractOptions(asked, hub, yes, QUICK))
 
 
 def tables(hub: Hub) -> set[str]:

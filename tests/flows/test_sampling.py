@@ -15,19 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracemill.flows.admission.select_settings import SelectSettings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling.label_shard import load_traces
 from tracemill.flows.sources.sampling import (
     BY,
     SampleCandidate,
-    SampleOrder,
+    SampleOptions,
     draw_stratified_sample,
     seats_per_stratum,
     stratum_length_bucket,
 )
 from tracemill.flows.sources.shard_plan import UNCHANGED
-from tracemill.flows.sources.source_spec import SourceOrder, order_of
+from tracemill.flows.sources.source_spec import SourceOptions, order_of
 from tracemill.flows.sources.watermarks import FILE, MORE_WANTED
 from tracemill.ingesters.read_source import ingest_source
 from tracemill.ingesters.reading.parquet_rows import TableSlice
@@ -63,7 +63,7 @@ def test_every_stratum_has_its_share_within_one_and_all_together_are_as_many_as_
 def test_the_same_set_gives_the_same_sample_in_whatever_order(
     strata: dict[tuple[str, ...], int], wanted: int, seed: int, shuffler: Any
 ) -> None:
-    order = SampleOrder(wanted, seed, ("repository",))
+    order = SampleOptions(wanted, seed, ("repository",))
     given_, other = candidates(strata), candidates(strata)
     shuffler.shuffle(other)
     one, two = draw_stratified_sample(given_, order), draw_stratified_sample(other, order)
@@ -78,7 +78,7 @@ def test_the_same_set_gives_the_same_sample_in_whatever_order(
 def test_one_session_more_changes_hardly_anything(
     strata: dict[tuple[str, ...], int], wanted: int, seed: int
 ) -> None:
-    order = SampleOrder(wanted, seed, ("repository",))
+    order = SampleOptions(wanted, seed, ("repository",))
     before = candidates(strata)
     name = next(iter(strata))
     after = [*before, SampleCandidate("one more", name)]
@@ -92,7 +92,7 @@ def test_a_large_set_that_grows_by_one_percent_keeps_nearly_all_of_its_sample() 
     strata = {(f"repo-{n}", outcome): 1 + (n * 7) % 90 for n in range(400) for outcome in "yn"}
     before = candidates(strata)
     after = before + [SampleCandidate(f"new-{n}", (f"repo-{n}", "y")) for n in range(len(before) // 100)]
-    order = SampleOrder(2000, 7)
+    order = SampleOptions(2000, 7)
     one, two = draw_stratified_sample(before, order), draw_stratified_sample(after, order)
     assert (len(one.taken), len(two.taken)) == (2000, 2000)
     assert len(one.taken & two.taken) > 1930
@@ -112,7 +112,7 @@ def test_small_strata_have_a_fair_chance() -> None:
 
 def test_seeds_draw_different_samples() -> None:
     pool = candidates({("a",): 50, ("b",): 50})
-    drawn = {draw_stratified_sample(pool, SampleOrder(20, seed)).taken for seed in range(5)}
+    drawn = {draw_stratified_sample(pool, SampleOptions(20, seed)).taken for seed in range(5)}
     assert len(drawn) == 5
 
 
@@ -186,8 +186,8 @@ def test_messages_kept_as_one_text_leave_the_length_open(tmp_path: Path) -> None
 
 
 def take(folder: Path, work: Path, size: int | None, **fields: Any) -> dict[str, Any]:
-    sample = SampleOrder(size, fields.pop("seed", 0), fields.pop("by", BY)) if size else None
-    return ingest_everything(IngestOrder(order_of([str(folder)]), work, sample=sample, **fields))
+    sample = SampleOptions(size, fields.pop("seed", 0), fields.pop("by", BY)) if size else None
+    return ingest_everything(IngestOptions(order_of([str(folder)]), work, sample=sample, **fields))
 
 
 def held(work: Path) -> dict[str, tuple[str, str, int]]:
@@ -273,8 +273,8 @@ def test_a_remote_set_is_sampled_by_its_small_columns_alone(hub: hub_stub.Hub, t
     path = tmp_path / "x.parquet"
     pq.write_table(pa.Table.from_pylist(made), path, row_group_size=10)
     hub.put("orchard/runs", {"data/train.parquet": path.read_bytes()})
-    sample = SampleOrder(2, 1, ("outcome",))
-    order = IngestOrder(SourceOrder(hub=("orchard/runs",)), tmp_path / "w", sample=sample)
+    sample = SampleOptions(2, 1, ("outcome",))
+    order = IngestOptions(SourceOptions(hub=("orchard/runs",)), tmp_path / "w", sample=sample)
     assert ingest_everything(order)["totals"]["left_out"] == {"not in the sample": 58}
     assert len(held(tmp_path / "w")) == 2
     spans = [r.removeprefix("bytes=").split("-") for r in hub.reads("train.parquet")]

@@ -209,7 +209,7 @@ COUNTED = ("calls", "answers")
     ],
 )
 def test_a_schedule_that_is_none_is_one_line(cron: str, timezone: str, said: str) -> None:
-    from tracemill.flows.deployment.night_plan import check_schedule
+    from tracemill.flows.deployment.deployment_plan import check_schedule
 
     with pytest.raises(ConfigError, match=said):
         check_schedule(cron, timezone)

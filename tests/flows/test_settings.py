@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.sources.sampling import SampleOrder
+from tracemill.flows.sources.sampling import SampleOptions
 from tracemill.records.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,7 +119,7 @@ def test_sources_on_this_machine_and_elsewhere(tmp_path: Path) -> None:
     assert (order.hub, order.format, order.min_age_minutes) == (("own/set@v1:train",), "swe_gym", 3)
     names = [str(tmp_path / "a"), "http://h.co/y.parquet", "https://h.co/x.parquet", "own/set@v1:train"]
     assert order.names() == names
-    assert settings.sample.order() == SampleOrder(9, 4)
+    assert settings.sample.order() == SampleOptions(9, 4)
     assert RunSettings.model_validate(settings.model_dump(mode="json")) == settings
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.reuse_traces import batch_reused_traces
 from tracemill.flows.labeling.finished_batches import FILE, FinishedBatches
@@ -32,7 +32,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 @pytest.fixture
 def work(tmp_path: Path) -> Workspace:
     """The example sessions, read."""
-    ingest_everything(IngestOrder(order_of([str(EXAMPLES)]), tmp_path / "w"))
+    ingest_everything(IngestOptions(order_of([str(EXAMPLES)]), tmp_path / "w"))
     return Workspace.open(tmp_path / "w")
 
 

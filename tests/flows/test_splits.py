@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 
-from tracemill.flows.release.split_rule import AssignedSides, SplitUnit, apply_split_rule
+from tracemill.flows.release.split_rule import AssignedSplits, SplitUnit, apply_split_rule
 
 SHARES = {"validation": 0.1, "test": 0.1}
 
@@ -28,7 +28,7 @@ def many(repositories: range) -> list[SplitUnit]:
     ]
 
 
-def rows_by_side(units: list[SplitUnit], assigned: AssignedSides) -> Counter[str | None]:
+def rows_by_side(units: list[SplitUnit], assigned: AssignedSplits) -> Counter[str | None]:
     counted: Counter[str | None] = Counter()
     for each in units:
         counted[assigned.sides[each.trace_id]] += each.rows

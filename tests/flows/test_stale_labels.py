@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling.label_shard import write_replies
 from tracemill.flows.labeling.vote_policy import require_labels
@@ -39,7 +39,7 @@ STRICT = {"policy": "strict"}
 def voted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace of some sessions at which simulated teachers were asked."""
     root = tmp_path_factory.mktemp("voted") / "w"
-    ingest_everything(IngestOrder(order_of([str(SESSIONS / "claude_code")]), root))
+    ingest_everything(IngestOptions(order_of([str(SESSIONS / "claude_code")]), root))
     replay_workspace(settings(root), yes=True)
     return root
 
@@ -79,7 +79,7 @@ def test_forgetting_keeps_by_which_vote_the_rest_was_made(voted: Path) -> None:
 
 
 def test_pairs_of_hindsight_rest_on_no_vote(tmp_path: Path) -> None:
-    ingest_everything(IngestOrder(order_of([str(SESSIONS)]), tmp_path / "w"))
+    ingest_everything(IngestOptions(order_of([str(SESSIONS)]), tmp_path / "w"))
     label_workspace(settings(tmp_path / "w"))
     work = Workspace.open(tmp_path / "w")
     assert {pair.label_source for pair in load_pairs(work)} == {"hindsight"}

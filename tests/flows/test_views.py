@@ -9,7 +9,7 @@ import pytest
 from kept_pairs import Kept, put
 from sibling_runs import BAD, GOOD, LOOK, bash, run, view
 
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.data_cards.model.columns import VIEWS
 from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.data_cards.model.release_spec import ReleaseSpec
@@ -196,7 +196,7 @@ def voted(work: Workspace, reredactor: Reredactor) -> Workspace:
         for step, command in enumerate(("ls", "pytest -q"))
     ]
     write_replies(work, "openhands", ["openhands-b"], replies)
-    made = make_pairs([shown], replies, Policy(), of_traces=False)
+    made = make_pairs([shown], replies, VotePolicy(), of_traces=False)
     write_labels(work, "openhands", ["openhands-b"], made, "")
     assert [step.verdict for step in made.votes] == ["agrees_with_student", "pair"]
     return work

@@ -16,15 +16,15 @@ from tracemill.flows.admission.select_settings import SelectSettings
 from tracemill.flows.admission.trace_filter import TraceFilter
 from tracemill.flows.forget.find_targets import find_target as find_to_forget
 from tracemill.flows.forget.forget_run import carry_out_forget_run
-from tracemill.flows.ingest.ingest_order import IngestOrder, find_watermarks, plan_order
+from tracemill.flows.ingest.ingest_order import IngestOptions, find_watermarks, plan_order
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.ingest_shard import ShardIngester
 from tracemill.flows.ingest.reuse_traces import reuse_traces
 from tracemill.flows.labeling.label_shard import load_traces
 from tracemill.flows.run_state.run_records import sole_writer
-from tracemill.flows.sources.sampling import SampleOrder
+from tracemill.flows.sources.sampling import SampleOptions
 from tracemill.flows.sources.shard_plan import GONE, MOVED, UNCHANGED, SourcePlan
-from tracemill.flows.sources.source_spec import SourceOrder, order_of
+from tracemill.flows.sources.source_spec import SourceOptions, order_of
 from tracemill.flows.sources.watermarks import FILE, TAKEN_UP
 from tracemill.records.storage.workspace import Workspace
 
@@ -71,7 +71,7 @@ def read(tmp_path: Path, home: Path) -> Read:
 
     def call(*given: Path, **fields: Any) -> dict[str, Any]:
         order = order_of([str(path) for path in given or (home,)], hub=fields.pop("hub", ()))
-        return ingest_everything(IngestOrder(order, tmp_path / "w", **fields))["totals"]
+        return ingest_everything(IngestOptions(order, tmp_path / "w", **fields))["totals"]
 
     return call
 
@@ -189,7 +189,7 @@ def test_an_entry_that_matches_nothing_is_named_in_every_run_and_no_other(home: 
     assert read(select=select)["selection"] == named
     again = read(select=select)
     assert (again["changes"], again["selection"]) == ({UNCHANGED: 10}, named)
-    drawn = read(select=select, sample=SampleOrder(1, 0))
+    drawn = read(select=select, sample=SampleOptions(1, 0))
     assert drawn["selection"] == named
     (home / "web" / "s9.jsonl").unlink()
     other = read(select=SelectSettings.model_validate(lists | {"deny_projects": ["rare", "nobdoy"]}))
@@ -203,7 +203,7 @@ def test_sessions_that_are_gone_are_selected_again_by_what_is_stored(
     shutil.rmtree(home / "web")
     nobody = SelectSettings.model_validate({"until": "2025-01-01"})
     assert read(select=nobody)["left_out"] == {"not selected: too late": 10}
-    asked = IngestOrder(order_of([str(home)]), tmp_path / "w", nobody)
+    asked = IngestOptions(order_of([str(home)]), tmp_path / "w", nobody)
     plan = plan_order(asked, find_watermarks(asked))
     assert Counter(kept.stale for kept in plan.kept) == {True: 5, False: 5}
     work = Workspace.open(tmp_path / "w")
@@ -272,7 +272,7 @@ def test_what_could_not_be_read_is_tried_again_and_what_is_no_session_is_not(hom
 
 
 def _plan(home: Path, root: Path, shard_mb: float = 16) -> SourcePlan:
-    asked = IngestOrder(order_of([str(home)]), root, shard_mb=shard_mb)
+    asked = IngestOptions(order_of([str(home)]), root, shard_mb=shard_mb)
     return plan_order(asked, find_watermarks(asked))
 
 
@@ -407,10 +407,10 @@ def test_a_dataset_with_one_shard_more_is_read_by_that_shard_alone(
     first = hub.put("orchard/runs", shard(0) | shard(1))
     none = tmp_path / "none"
     none.mkdir()
-    order = SourceOrder(hub=("orchard/runs",))
+    order = SourceOptions(hub=("orchard/runs",))
 
     def take() -> dict[str, Any]:
-        return ingest_everything(IngestOrder(order, tmp_path / "w"))
+        return ingest_everything(IngestOptions(order, tmp_path / "w"))
 
     record = take()
     assert record["datasets"] == [f"hf://datasets/orchard/runs@{first}:train"]

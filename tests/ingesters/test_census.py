@@ -10,7 +10,7 @@ from claude_code_records import attachment, ingest, line, queued, says, user, wr
 
 from tracemill.cli.main import app
 from tracemill.flows.sources.discovery import find_sources
-from tracemill.flows.sources.source_spec import SourceOrder
+from tracemill.flows.sources.source_spec import SourceOptions
 from tracemill.ingesters.census import take_census
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
@@ -262,7 +262,7 @@ def test_what_is_not_read_is_named_with_the_reason_that_ingest_gives(
     (folder / "linked").symlink_to(tmp_path)
     for number in range(4):
         (folder / f"torn{number}.jsonl").write_text(path.read_text() + '{"type": "us\n' * (number + 1))
-    found = find_sources(SourceOrder(given=((folder, None),)), None)
+    found = find_sources(SourceOptions(given=((folder, None),)), None)
     census = take_census([folder])
     whole = {(each.path, each.reason) for each in census.not_read if each.reason != "not json"}
     assert whole == {(each.path, each.reason) for each in found.unread}

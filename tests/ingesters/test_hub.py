@@ -15,7 +15,7 @@ import pytest
 
 from tracemill.flows.sources.discovery import find_sources
 from tracemill.flows.sources.shard_plan import plan_sources
-from tracemill.flows.sources.source_spec import SourceOrder, order_of
+from tracemill.flows.sources.source_spec import SourceOptions, order_of
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.looks_like import looks_like
 from tracemill.ingesters.read_source import SourceReading, ingest_source
@@ -344,7 +344,7 @@ def test_a_forced_format_that_does_not_fit_is_one_line(hub: hub_stub.Hub, tmp_pa
         find_sources(order_of([str(path)], format="swe_gym"), None)
     assert "2 row without messages, trajectory or conversations" in str(caught.value)
     with pytest.raises(SourceError, match="there is no format 'aider'; expected claude_code"):
-        find_sources(SourceOrder(((path, None),), format="aider"), None)
+        find_sources(SourceOptions(((path, None),), format="aider"), None)
     path.write_text(json.dumps({"messages": row(1)["messages"], "extra": 1}) + "\n")
     found = find_sources(order_of([str(path)], format="swe_gym"), None)
     assert [file.dialect for file in found.files.values()] == ["swe_gym"]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.discovery import find_sources
 from tracemill.flows.sources.shard_plan import STILL_WRITTEN, UNCHANGED
-from tracemill.flows.sources.source_spec import SourceOrder, order_of
+from tracemill.flows.sources.source_spec import SourceOptions, order_of
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.idle_sessions import find_last_session_activity, is_session_not_idle
 
@@ -118,8 +118,8 @@ def test_a_live_session_is_counted_and_what_was_read_of_it_stays(tmp_path: Path)
     session(home / "live.jsonl", NOW - timedelta(days=1))
 
     def read() -> dict[str, object]:
-        order = SourceOrder(((home, None),))
-        return ingest_everything(IngestOrder(order, tmp_path / "w"))["totals"]
+        order = SourceOptions(((home, None),))
+        return ingest_everything(IngestOptions(order, tmp_path / "w"))["totals"]
 
     assert (read()["states"], read()["changes"]) == (4, {UNCHANGED: 2})
     session(home / "live.jsonl", datetime.now(UTC), steps=5)

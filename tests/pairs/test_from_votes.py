@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.harnesses.presentation import present_context
 from tracemill.pairs.teacher_pairs import teacher_pair
 from tracemill.records.message import Action, Message, ToolCall
@@ -56,7 +56,7 @@ def test_a_pair_holds_state_sides_votes_and_what_it_cost() -> None:
     presentation = present_context(TRACE, CONTEXT)
     replies = [reply("qwen", TEST, 0.25), reply("zai", TEST, 0.5, simulated=True), reply("xai", None, 0.125)]
     state = list(TRACE.states())[1]
-    pair, result = teacher_pair(state, presentation, replies, Policy("mine"))
+    pair, result = teacher_pair(state, presentation, replies, VotePolicy("mine"))
     assert pair is not None
     assert (result.verdict, pair.policy, pair.label_source) == ("pair", "mine", "teachers")
     assert (pair.step_id, pair.pair_id) == ("t:0:1", "t:0:1:teachers")
@@ -113,7 +113,7 @@ def test_a_pair_says_on_what_rung_how_many_agree(
 ) -> None:
     given = zip(("qwen", "zai", "kimi"), actions, strict=False)
     replies = [reply(teacher, action, 0.1) for teacher, action in given]
-    policy = Policy(threshold=threshold, min_families=threshold)
+    policy = VotePolicy(threshold=threshold, min_families=threshold)
     pair, _ = teacher_pair(list(TRACE.states())[1], present_context(TRACE, CONTEXT), replies, policy)
     assert pair is not None
     assert pair.evidence == said
@@ -123,13 +123,15 @@ def test_ends_that_are_worded_otherwise_agree_by_class() -> None:
     """A student that goes on, and two teachers that would have stopped."""
     replies = [reply("qwen", Action("Mended."), 0.1), reply("zai", Action("It is done."), 0.1)]
     replies = [replace(each, step_id="t:0:0") for each in replies]
-    pair, _ = teacher_pair(next(TRACE.states()), present_context(TRACE, CONTEXT), replies, Policy())
+    pair, _ = teacher_pair(next(TRACE.states()), present_context(TRACE, CONTEXT), replies, VotePolicy())
     assert pair is not None
     assert pair.evidence.startswith("2 of 2 votes (qwen, zai) agree by class: an end of the work")
 
 
 def test_without_agreement_there_is_no_pair_but_a_count() -> None:
     state = list(TRACE.states())[1]
-    pair, result = teacher_pair(state, present_context(TRACE, CONTEXT), [reply("qwen", TEST, 0.1)], Policy())
+    pair, result = teacher_pair(
+        state, present_context(TRACE, CONTEXT), [reply("qwen", TEST, 0.1)], VotePolicy()
+    )
     assert pair is None
     assert (result.verdict, len(result.votes)) == ("too_few_votes", 1)

@@ -16,7 +16,7 @@ from tracemill.ingesters.ingester_classes import SWEGymIngester
 from tracemill.pairs.action_labels import steps_past_departure
 from tracemill.pairs.label_weights import LEAST_SESSIONS, LabelWeight, LabelWeights
 from tracemill.pairs.other_views import origin_of
-from tracemill.pairs.step_features import ContextFacts
+from tracemill.pairs.step_features import ContextFeatures
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Context, Outcome, Step, Trace, TraceState
 from tracemill.records.views import ActionLabel
@@ -356,12 +356,12 @@ def test_features_of_a_step_do_not_look_ahead(played: Played) -> None:
     compared = 0
     for _, trace in played[:30]:
         [context] = trace.contexts
-        whole = ContextFacts.of(context, trace.harness)
+        whole = ContextFeatures.of(context, trace.harness)
         for step in context.steps:
             begun = replace(
                 context, messages=context.messages[: step.cut + 1], steps=context.steps[: step.index + 1]
             )
-            facts = ContextFacts.of(begun, trace.harness)
+            facts = ContextFeatures.of(begun, trace.harness)
             assert facts.state_features(step.index) == whole.state_features(step.index)
             for later in context.steps:  # what is done later too, which must not count as met before
                 action = context.messages[later.cut]
@@ -384,7 +384,7 @@ def test_features_say_what_was_met_and_done_before() -> None:
         test,
     )
     steps = tuple(Step(index, cut) for index, cut in enumerate((1, 3, 5)))
-    facts = ContextFacts.of(Context(0, messages, steps), "openhands")
+    facts = ContextFeatures.of(Context(0, messages, steps), "openhands")
     assert facts.steps[0].kind == ("", "False", "start", "False", "False", "none")
     assert facts.steps[1].kind == ("start", "False", "run_test", "True", "False", "failed")
     assert facts.steps[2].kind[0:2] == ("run_test", "True")
@@ -420,7 +420,7 @@ def test_odd_actions_are_weighed(played: Played, weights: LabelWeights, said: Me
 
 
 def test_an_empty_context_has_no_features() -> None:
-    facts = ContextFacts.of(Context(0, (), ()), "claude_code")
+    facts = ContextFeatures.of(Context(0, (), ()), "claude_code")
     assert facts.steps == {}
     trace = Trace("swe_gym-empty", "swe_gym", "d", "openhands", (Context(0, (), ()),), outcome="resolved")
     assert LabelWeights.fit([trace] * 60).models == []

@@ -14,7 +14,7 @@ from tracemill.records.errors import WorkspaceError
 from tracemill.records.identity import StepId, make_trace_id
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.pair import DPOPair, Vote
-from tracemill.records.reply import Decision, TeacherReply, TeacherUsage
+from tracemill.records.reply import AskDecision, TeacherReply, TeacherUsage
 from tracemill.records.storage.table_rows import (
     decisions_from_table,
     decisions_to_table,
@@ -94,7 +94,7 @@ def test_replies_decisions_and_pairs_come_back_as_they_were() -> None:
     failed = TeacherReply(str(state.step_id), "k2", "u", "qwen", 0, 2, failure="timeout")
     replies = [good, silent, failed]
     assert replies_from_table(replies_to_table(replies)) == replies
-    decision = Decision(str(state.step_id), "t", "ask", "gate", "all-1", 1.0, 0.25)
+    decision = AskDecision(str(state.step_id), "t", "ask", "gate", "all-1", 1.0, 0.25)
     assert decisions_from_table(decisions_to_table([decision])) == [decision]
     vote = Vote("t", "deepseek", 0, True, "", "key", "read", True, 0.00123, "k1")
     pair = DPOPair(
@@ -162,7 +162,7 @@ def test_a_later_shard_replaces_what_earlier_ones_say_of_a_trace(tmp_path: Path)
 
 def test_a_shard_with_no_rows_still_replaces(tmp_path: Path) -> None:
     work = Workspace.open(tmp_path / "w")
-    decision = Decision("t-1:0:3", "m", "ask", "gate", "all-1", 1.0, 0.5)
+    decision = AskDecision("t-1:0:3", "m", "ask", "gate", "all-1", 1.0, 0.5)
     work.write("decisions", decisions_to_table([decision]), ["t-1"], "claude_code", DAY)
     assert [d for t in work.current("decisions") for d in decisions_from_table(t)] == [decision]
     work.write("decisions", decisions_to_table([]), ["t-1"], "claude_code", DAY)
@@ -212,7 +212,7 @@ def test_a_shard_from_the_future_or_of_another_table_is_refused(tmp_path: Path) 
 
 
 def test_decisions_of_schema_5_are_read_without_the_columns_of_a_stop_by_value() -> None:
-    decision = Decision("s:0:0", "a", "ask", "worth its cost", "gate-6", 1.0, 0.5, features=("op=run",))
+    decision = AskDecision("s:0:0", "a", "ask", "worth its cost", "gate-6", 1.0, 0.5, features=("op=run",))
     former = decisions_to_table([decision])
     for name, kind in (("place", pa.int32()), ("price", pa.float64()), ("heard", pa.list_(pa.string()))):
         former = former.append_column(name, pa.nulls(1, kind))

@@ -16,7 +16,7 @@ from benchmarks.composer import arithmetic_tasks
 from benchmarks.composer.tool_calling_model import warm_start
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.data_cards.writing.write_release import Release, write_release
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling.label_shard import load_traces
 from tracemill.flows.sources.source_spec import order_of
@@ -53,7 +53,7 @@ def make_world(folder: Path, sessions: Sequence[Path]) -> World:
     arithmetic_tasks.make(folder, orchard.sandbox())
     workspace = folder / "w"
     order = order_of(paths=[str(path) for path in sessions], min_age_minutes=0)
-    ingest_everything(IngestOrder(order, workspace))
+    ingest_everything(IngestOptions(order, workspace))
     work = Workspace.open(workspace, create=False)
     names = sorted({name for table in work.current("traces") for name in table["trace_id"].to_pylist()})
     traces = load_traces(work, names)

@@ -27,12 +27,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tracemill.agreement.voting.policy import POLICIES, Policy
+from tracemill.agreement.voting.policy import POLICIES, VotePolicy
 from tracemill.agreement.voting.vote import VOTE_VERSION, tally_votes
 from tracemill.flows.admission.select_settings import SelectSettings
 from tracemill.flows.admission.trace_inventory import SELECTION_VERSION, TraceEntry
 from tracemill.flows.labeling.label_shard import ShownTrace, make_pairs
-from tracemill.flows.sources.watermark_records import SampleFacts, SeenTrace
+from tracemill.flows.sources.watermark_records import SeenTrace, StratumFields
 from tracemill.harnesses.presentation import PRESENTATION_VERSION, Presentation, present_all
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
@@ -341,7 +341,7 @@ def _shown(shown: Presentation) -> dict[str, Any]:
 
 
 @functools.cache
-def labels(policy: Policy = POLICIES["default"]) -> tuple[dict[str, StepVotes], dict[str, list[DPOPair]]]:
+def labels(policy: VotePolicy = POLICIES["default"]) -> tuple[dict[str, StepVotes], dict[str, list[DPOPair]]]:
     """Return the votes by step and the pairs by trace that the stored replies make, as a run makes them."""
     made = make_pairs([ShownTrace.of(trace) for trace in stored_traces()], current_replies(), policy)
     pairs: dict[str, list[DPOPair]] = {trace.trace_id: [] for trace in stored_traces()}
@@ -419,7 +419,7 @@ def _selection() -> Iterator[tuple[str, str, Any]]:
         out = {name: reason for name, each in SELECTIONS.items() if (reason := each.reason(trace))}
         fits = [list(each.matches(trace)) for each in SELECTIONS.values()]
         entry = TraceEntry.of(trace)
-        seen = SeenTrace(trace.trace_id, trace.parent_trace_id, SampleFacts.of(trace), entry).to_json()
+        seen = SeenTrace(trace.trace_id, trace.parent_trace_id, StratumFields.of(trace), entry).to_json()
         given = _digest([trace_digest(trace), settings])
         yield trace.trace_id, given, {"left out": out, "entry": _digest([seen, fits])}
 

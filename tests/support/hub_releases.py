@@ -8,7 +8,7 @@ from hub_stub import TOKEN
 
 from tracemill.data_cards.hub.hub_errors import RetryPolicy
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.publish.publish_run import PublishOrder, PublishOutcome, publish_release
+from tracemill.flows.publish.publish_run import PublishOptions, PublishOutcome, publish_release
 from tracemill.records.storage.workspace import Workspace
 
 REPO = "maker/pairs"
@@ -33,4 +33,4 @@ def empty_workspace(folder: Path) -> RunSettings:
 
 def push(settings: RunSettings, asked: str | None = None, **order: Any) -> PublishOutcome:
     """`tracemill release publish`, without long waits."""
-    return publish_release(settings, asked, PublishOrder(REPO, patience=QUICK, **order))
+    return publish_release(settings, asked, PublishOptions(REPO, patience=QUICK, **order))

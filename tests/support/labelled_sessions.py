@@ -8,7 +8,7 @@ from growing_traces import task
 from kept_pairs import put
 from sibling_runs import bash, run
 
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.flows.admission.reredaction import Reredactor
 from tracemill.flows.labeling.label_shard import (
     LabelledTraces,
@@ -88,6 +88,6 @@ def fill(work: Workspace, reredactor: Reredactor, sessions: Sequence[Trace] = SE
     ids = [each.trace_id for each in sessions]
     bought = replies(shown)
     write_replies(work, "openhands", ids, bought)
-    made = make_pairs(shown, bought, Policy(), of_traces=False)
+    made = make_pairs(shown, bought, VotePolicy(), of_traces=False)
     write_labels(work, "openhands", ids, made, "")
     return made

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from teacher_chains import chain, teacher_at
 
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.teachers.core.price import usd_up
 from tracemill.teachers.core.teacher_settings import GateSettings, ReplaySettings
 from tracemill.teachers.gate.exploration import (
@@ -35,7 +35,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def decided() -> list[Decision]:
+def decided() -> list[AskDecision]:
     return make_gate_decisions(QUESTIONS, [teacher_at("http://127.0.0.1:9/api/v1")], 0, GATE)
 
 

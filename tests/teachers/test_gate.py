@@ -19,8 +19,8 @@ from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.price import price_of
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GateSettings, PriceSettings
-from tracemill.teachers.gate.budget_pacing import Pacer, paced_choice_share
-from tracemill.teachers.gate.features import GateStepFacts, build_step_features
+from tracemill.teachers.gate.budget_pacing import BudgetPacer, paced_choice_share
+from tracemill.teachers.gate.features import GateStepFeatures, build_step_features
 from tracemill.teachers.gate.gate_decisions import (
     EXPLORED,
     GATE_VERSION,
@@ -42,7 +42,7 @@ from tracemill.teachers.gate.pair_model import (
 from tracemill.teachers.gate.pair_value import ValuedStep, score_pair_values
 from tracemill.teachers.gate.result_features import read_result_features
 from tracemill.teachers.gate.step_costs import PricedTeacher, step_costs_usd
-from tracemill.teachers.gate.totals_estimate import StepChance, estimate_totals
+from tracemill.teachers.gate.totals_estimate import LoggedStep, estimate_totals
 
 
 def bash(command: str) -> tuple[str, str]:
@@ -183,7 +183,7 @@ def test_the_prior_was_learned_on_the_tables_that_it_names() -> None:
 
 
 def test_a_step_is_worth_its_probability_for_its_cost() -> None:
-    steps = [GateStepFacts(f"t:0:{n}", ()) for n in range(3)]
+    steps = [GateStepFeatures(f"t:0:{n}", ()) for n in range(3)]
     made = score_pair_values(steps, [0.5, 0.25, 0.25], [1.0, 0.25, 0.0])
     assert [step.score for step in made] == pytest.approx([0.5, 1.0, 0.25 / 1e-9])
     assert (made[0].facts.step_id, made[0].belief) == ("t:0:0", 0.5)
@@ -203,7 +203,7 @@ def test_a_step_costs_what_is_new_since_the_step_asked_before() -> None:
 
 
 def test_the_budget_goes_to_the_best_of_all_steps_seen_lately() -> None:
-    pacer = Pacer()
+    pacer = BudgetPacer()
     assert pacer.threshold([1.0, 4.0, 3.0, 2.0], [1.0] * 4, 0.5) == 3.0
     assert pacer.threshold([1.0, 4.0], [1.0] * 2, 1.0) == -math.inf
     assert pacer.threshold([1.0, 4.0], [1.0] * 2, 0.0) == math.inf
@@ -214,7 +214,7 @@ def test_the_budget_goes_to_the_best_of_all_steps_seen_lately() -> None:
 
 
 def step_of(name: str) -> ValuedStep:
-    return ValuedStep(GateStepFacts(name, ()), 0.2, 0.01, 20.0)
+    return ValuedStep(GateStepFeatures(name, ()), 0.2, 0.01, 20.0)
 
 
 QUESTIONS = [Question(f"t:0:{n}", "t", (), (), "p", "v", "r1", student_family="deepseek") for n in range(400)]
@@ -247,28 +247,28 @@ def test_decisions_say_by_what_they_were_made_and_chance_is_kept() -> None:
 
 
 def test_totals_weigh_chance_by_hand_and_hold_no_more_than_was_drawn() -> None:
-    sure = [StepChance(1.0, 0.5, 1.0, True), StepChance(1.0, 0.5, 0.0, True)]
-    rare = [StepChance(0.25, 0.1, None, False)] * 13 + [StepChance(0.25, 0.1, 1.0, True)]
-    found = estimate_totals([*sure, *rare, StepChance(0.0, 0.0, None, False)])
+    sure = [LoggedStep(1.0, 0.5, 1.0, True), LoggedStep(1.0, 0.5, 0.0, True)]
+    rare = [LoggedStep(0.25, 0.1, None, False)] * 13 + [LoggedStep(0.25, 0.1, 1.0, True)]
+    found = estimate_totals([*sure, *rare, LoggedStep(0.0, 0.0, None, False)])
     assert (found.steps, found.asked, found.counted, found.never) == (17, 3, 2.0, 1)
     assert found.weighted == 1 + 1 / 0.25
     assert found.estimate == pytest.approx(1 + 14 * 0.1 + 0.9 / 0.25)
     spread = 1.959964 * math.sqrt(0.75) / 0.25 * math.sqrt(0.9**2 + 2 * 0.1 * 0.9)  # one drawn, two more
     assert (found.low, found.high) == pytest.approx((2.0, found.estimate + spread))
-    lost = estimate_totals([StepChance(1.0, 0.0, 1.0, True), StepChance(1.0, 0.0, None, True)])
+    lost = estimate_totals([LoggedStep(1.0, 0.0, 1.0, True), LoggedStep(1.0, 0.0, None, True)])
     assert (lost.estimate, lost.censored) == (2.0, 1)  # the one that is known stands for both
 
 
 def test_totals_are_no_more_than_what_was_found_and_the_steps_not_known() -> None:
     drawn = [
-        StepChance(0.05, 0.1, 1.0, True),
-        StepChance(0.05, 0.1, 0.0, True),
-        StepChance(1.0, 0.5, 0.0, True),
+        LoggedStep(0.05, 0.1, 1.0, True),
+        LoggedStep(0.05, 0.1, 0.0, True),
+        LoggedStep(1.0, 0.5, 0.0, True),
     ]
-    found = estimate_totals([*drawn, *[StepChance(0.05, 0.1, None, False)] * 4])
+    found = estimate_totals([*drawn, *[LoggedStep(0.05, 0.1, None, False)] * 4])
     assert (found.weighted, found.counted) == (20.0, 1.0)
     assert (found.low, found.estimate, found.high) == (1.0, 5.0, 5.0)
-    none = estimate_totals([StepChance(1.0, 0.5, 0.0, True), StepChance(0.5, 0.9, 0.0, True)])
+    none = estimate_totals([LoggedStep(1.0, 0.5, 0.0, True), LoggedStep(0.5, 0.9, 0.0, True)])
     assert (none.low, none.estimate, none.high) == (0.0, 0.0, 0.0)
 
 
@@ -280,7 +280,7 @@ def test_totals_are_unbiased_and_the_interval_holds_the_truth() -> None:
         drawn = [coin(seed, f"s:0:{number}") < 0.2 for number in range(400)]
         estimates.append(
             estimate_totals(
-                StepChance(0.2, 0.1, t if d else None, d) for t, d in zip(truth, drawn, strict=True)
+                LoggedStep(0.2, 0.1, t if d else None, d) for t, d in zip(truth, drawn, strict=True)
             )
         )
     assert sum(each.estimate for each in estimates) / 50 == pytest.approx(100, rel=0.05)
@@ -289,7 +289,7 @@ def test_totals_are_unbiased_and_the_interval_holds_the_truth() -> None:
 
 def test_a_few_drawn_steps_at_which_nothing_came_are_no_certainty() -> None:
     """3 steps of 60 drawn, none with a pair, where the gate expects 6: the interval holds those 6."""
-    found = estimate_totals([StepChance(0.05, 0.1, 0.0 if n < 3 else None, n < 3) for n in range(60)])
+    found = estimate_totals([LoggedStep(0.05, 0.1, 0.0 if n < 3 else None, n < 3) for n in range(60)])
     assert found.estimate == pytest.approx(0.0)
     assert found.high == pytest.approx(1.959964 * math.sqrt(0.95) / 0.05 * math.sqrt(3 * 0.01 + 2 * 0.09))
     assert found.high > 6

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tracemill.agreement.equivalence.ladder import ActionKeys
 from tracemill.agreement.voting.early_stop import Stop, StopDecision, early_stop_batch_size, why_stop_early
 from tracemill.agreement.voting.labels import ValidVote
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.teachers.planning.schedule import (
     AT_CAP,
     DEADLINE,
@@ -26,7 +26,7 @@ from tracemill.teachers.planning.schedule import (
 )
 from tracemill.teachers.planning.segments import SHORTEST, ChainCutRule, StepTokens, find_segment_cuts
 from tracemill.teachers.planning.strand_state import OutgoingCall, StepWork
-from tracemill.teachers.planning.throughput import Pace
+from tracemill.teachers.planning.throughput import TeacherPace
 from tracemill.teachers.pricing.cache_rules import CacheRule
 from tracemill.teachers.pricing.prompt_cache import PromptCache, TokenCosts
 
@@ -42,7 +42,7 @@ class Play:
     votes: dict[tuple[str, str], ActionKeys | None]
     takes: Callable[[OutgoingCall], float]
     stop: Stop = "lossless"
-    policy: Policy = field(default_factory=Policy)
+    policy: VotePolicy = field(default_factory=VotePolicy)
     sent: list[tuple[float, OutgoingCall]] = field(default_factory=list)
     home: dict[OutgoingCall, float] = field(default_factory=dict)
     most_out: int = 0
@@ -89,7 +89,7 @@ class Play:
         meanwhile: Callable[[Schedule, float], None] = lambda schedule, now: None,
     ) -> Schedule:
         """All of it; gives the schedule at the end."""
-        pace = Pace(dict.fromkeys(TEACHERS, lifetime_s))
+        pace = TeacherPace(dict.fromkeys(TEACHERS, lifetime_s))
         schedule = Schedule(works, TEACHERS, rules, self.decide, pace, limits=self.limits())
         flying: list[tuple[float, OutgoingCall]] = []
         now = 0.0
@@ -349,7 +349,7 @@ class Purchase:
         expected = {call: self.cost_of(call)[0] for call in calls}
         budget = ScarceBudget(expected, lambda: cap - self.spent, lambda: self.spent)
         rules = ScheduleRules(None, width=self.width)
-        pace = Pace(dict.fromkeys(TEACHERS, 300.0))
+        pace = TeacherPace(dict.fromkeys(TEACHERS, 300.0))
         schedule = Schedule(
             works, TEACHERS, rules, lambda _, waiting: StopDecision("", len(waiting)), pace, budget=budget
         )

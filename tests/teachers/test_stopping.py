@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tracemill.agreement.voting.early_stop import AGREED, CERTAIN, EarlyStopper, Stop
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.flows.labeling.label_shard import ShownTrace, make_pairs
 from tracemill.flows.labeling.vote_policy import record_vote_outcomes
 from tracemill.records.message import Message, ToolCall, ToolSpec
-from tracemill.records.reply import Decision
+from tracemill.records.reply import AskDecision
 from tracemill.records.trace import Context, Step, Trace
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.presets import SIMULATED
@@ -67,12 +67,12 @@ QUESTIONS = [question for item in SHOWN for question in item.questions()]
 
 def stopper(stop: Stop) -> EarlyStopper:
     states = {str(s.step_id): (s, i.presentations[0].tools) for i in SHOWN for s in i.trace.states()}
-    return EarlyStopper(states, Policy(), stop)
+    return EarlyStopper(states, VotePolicy(), stop)
 
 
 async def run(
     url: str, folder: Path, stop: Stop, questions: list[Question], left_s: float | None = None
-) -> tuple[ReplayResult, list[Decision]]:
+) -> tuple[ReplayResult, list[AskDecision]]:
     models = [OpenRouterTeacherSettings(model=model, base_url=url, max_tokens=200) for model in MODELS]
     decisions = make_gate_decisions(questions, models, 7, GateSettings(explore=0.15))
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
@@ -91,7 +91,7 @@ async def run(
 
 def labels(result: ReplayResult) -> dict[str, str | None]:
     """The key chosen at each step, None where none is."""
-    made = make_pairs(SHOWN, result.replies, Policy(), of_traces=False)
+    made = make_pairs(SHOWN, result.replies, VotePolicy(), of_traces=False)
     chosen = {
         votes.step_id: next(vote.key for vote in votes.votes if vote.agrees)
         for votes in made.votes

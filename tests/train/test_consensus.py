@@ -10,7 +10,7 @@ from tracemill.agreement.voting.consensus_reward import ConsensusShape
 from tracemill.records.errors import TrainingError
 from tracemill.train.composer_settings import ComposerSettings
 from tracemill.train.consensus.consensus_rewards import ConsensusReward
-from tracemill.train.consensus.state_rows import TaughtState
+from tracemill.train.consensus.state_rows import AnsweredState
 from tracemill.train.start_child import check_places
 from tracemill.train.training_settings import TrainingSettings
 
@@ -95,7 +95,7 @@ def test_calls_may_come_with_arguments_as_text_and_results_as_failed() -> None:
     ]
     told[1]["tool_calls"][0]["id"] = "a"
     row = state(2, {"t0": "cat beta.py"}, prompt=told, failed=[2])
-    taught = TaughtState.of_row(row)
+    taught = AnsweredState.of_row(row)
     assert [message.is_error for message in taught.world.record.messages] == [None, None, True]
     text = call("")
     text["tool_calls"][0]["function"]["arguments"] = '{"command": "cat beta.py"}'

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracemill.flows.config.run_settings import RunSettings
-    from tracemill.flows.ingest.ingest_order import IngestOrder
+    from tracemill.flows.ingest.ingest_order import IngestOptions
 
 Verbosity = Literal["quiet", "normal", "verbose"]
 _INGEST_ROWS = {
@@ -176,7 +176,7 @@ def warn_of_training(found: dict[str, Any]) -> None:
         sys.stderr.write(f"tracemill: {line}\n")
 
 
-def ingest_command(order: "IngestOrder", as_json: bool) -> None:
+def ingest_command(order: "IngestOptions", as_json: bool) -> None:
     """Run `tracemill ingest`."""
     from tracemill.flows.ingest.ingest_run import IN_FILES, ingest_everything
 
@@ -380,11 +380,11 @@ def publish_command(
     settings: "RunSettings", asked: str | None, public: bool, accept_drift: bool, as_json: bool
 ) -> None:
     """Run `tracemill release publish`. Raises ConfigError where no dataset is named."""
-    from tracemill.flows.publish.publish_run import PublishOrder, publish_release
+    from tracemill.flows.publish.publish_run import PublishOptions, publish_release
 
     if settings.release.hub is None:
         raise ConfigError("no dataset of the Hub is named", do="give --hub OWNER/NAME or set release.hub")
-    done = publish_release(settings, asked, PublishOrder(settings.release.hub, public, accept_drift))
+    done = publish_release(settings, asked, PublishOptions(settings.release.hub, public, accept_drift))
     record = {**asdict(done.pushed), "said": done.said, "gate": done.gate, "audit_commit": done.audit_commit}
     rows = [("hub", done.line()), ("privacy check", done.gate), ("notes", "\n".join(done.said))]
     say([row for row in rows if row[1]], "tracemill release publish", record, as_json)
@@ -392,9 +392,9 @@ def publish_command(
 
 def retract_command(settings: "RunSettings", release: str, hub: str | None, yes: bool, as_json: bool) -> None:
     """Run `tracemill release retract`."""
-    from tracemill.flows.publish.retract_run import RetractOrder, retract_release, retraction_rows
+    from tracemill.flows.publish.retract_run import RetractOptions, retract_release, retraction_rows
 
-    done = retract_release(settings, RetractOrder(release, hub, yes))
+    done = retract_release(settings, RetractOptions(release, hub, yes))
     say(
         retraction_rows(done),
         "tracemill release retract",

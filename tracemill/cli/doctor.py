@@ -17,7 +17,7 @@ from tracemill.flows.admission.redaction_setup import count_known_values, make_r
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.live_checks.live_check import LiveCheck
 from tracemill.flows.preflight import check_teachers
-from tracemill.flows.runtime.interrupts import InterruptTold
+from tracemill.flows.runtime.interrupts import ReportedInterrupt
 from tracemill.flows.runtime.named_server import names_a_server
 from tracemill.flows.service_checks.run_service_checks import run_service_checks
 from tracemill.normalize.datajuicer.recipe import check_available, load_recipe
@@ -158,7 +158,7 @@ def _check_live(settings: RunSettings, yes: bool, console: Console) -> int:
         for check in run_live_checks(settings, yes):
             failed += _print_check(check, console)
     except KeyboardInterrupt:
-        raise InterruptTold("what was sent may have been billed, within the $0.05") from None
+        raise ReportedInterrupt("what was sent may have been billed, within the $0.05") from None
     except TracemillError as error:
         failed += 1
         console.print(f"FAIL  live checks: {printable(str(error), _MOST)}")

@@ -54,11 +54,11 @@ def evaluate(
     Sends nothing and spends nothing.
     """
     from tracemill.cli.evaluate_output import write_evaluate_output
-    from tracemill.evaluate.evaluate_table import EvaluateOrder
+    from tracemill.evaluate.evaluate_table import EvaluateOptions
     from tracemill.evaluate.table.model_prices import SPREAD, read_model_prices
 
     spread = prices == SPREAD
-    order = EvaluateOrder(
+    order = EvaluateOptions(
         tables[0],
         half,
         harness,

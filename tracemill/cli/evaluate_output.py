@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
+from tracemill.evaluate.evaluate_table import EvaluateOptions, evaluate_table
 from tracemill.evaluate.report_output import print_report
 from tracemill.evaluate.report_plot import draw_report_plot
 from tracemill.flows.runtime.progress import progress_meter
@@ -35,7 +35,7 @@ def evaluate_output_names(tables: Sequence[Path]) -> list[str]:
     return found
 
 
-def write_evaluate_output(orders: Sequence[EvaluateOrder], out: Path, json: bool) -> None:
+def write_evaluate_output(orders: Sequence[EvaluateOptions], out: Path, json: bool) -> None:
     """Evaluate tables one after the other, and write `<table>.json` and `<table>.svg` for each.
 
     Prints each report, or with `json` all of them as one JSON object. Raises TeacherError and SourceError as

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.cli.commands import ingest_command
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.errors import ConfigError
@@ -34,10 +34,10 @@ def ingest_asked(
 
         settings = load_settings(privacy, select)
     if asked := sample.get("sample", {}).get("max_traces"):
-        from tracemill.flows.sources.sampling import SampleOrder
+        from tracemill.flows.sources.sampling import SampleOptions
 
-        drawn = SampleOrder(asked, sample["sample"].get("seed", 0))
-    order = IngestOrder(
+        drawn = SampleOptions(asked, sample["sample"].get("seed", 0))
+    order = IngestOptions(
         order_of(**sources),
         workspace or DEFAULT_WORKSPACE,
         settings.select if settings and select else None,

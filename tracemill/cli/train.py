@@ -201,10 +201,10 @@ def deploy(
         require_server,
         write_prefect_file,
     )
-    from tracemill.flows.deployment.night_plan import NightPlan, check_schedule
+    from tracemill.flows.deployment.deployment_plan import DeploymentPlan, check_schedule
 
     check_schedule(cron, timezone)
-    plan = NightPlan(config.resolve(), settings, cron, timezone, suffix, pool, training_pool)
+    plan = DeploymentPlan(config.resolve(), settings, cron, timezone, suffix, pool, training_pool)
     check_prefect_file(file)
     if not write_only:
         require_server()

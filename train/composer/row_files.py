@@ -7,7 +7,7 @@ from typing import Any
 
 from tracemill.records.errors import TrainingError
 from tracemill.train.composer_settings import HINT_COLUMNS
-from tracemill.train.consensus.state_rows import STATE_COLUMNS, TaughtState
+from tracemill.train.consensus.state_rows import STATE_COLUMNS, AnsweredState
 
 
 def read_prompt_rows(path: Path) -> list[dict[str, Any]]:
@@ -27,7 +27,7 @@ def read_state_rows(path: Path, consensus: str) -> list[dict[str, Any]]:
     for number, row in enumerate(rows, 1):
         _check_prompt(row, number, path)
         try:
-            TaughtState.of_row(row)
+            AnsweredState.of_row(row)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise TrainingError(
                 f"line {number} of {path} is no state ({type(error).__name__}: {error})",

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.voting.consensus_reward import STUDENT, ConsensusShape, consensus_reward
-from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.world.replay_context import replay_context
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.presentation import Presentation
@@ -19,7 +19,7 @@ from tracemill.records.trace import Context, MessageView, TraceState
 from tracemill.train.hints.hint_rows import conversation_message
 
 STATE_COLUMNS = ("step_id", "harness", "prompt", "tools", "answers")
-_LEVEL = Policy().level
+_LEVEL = VotePolicy().level
 
 
 def state_row(
@@ -60,7 +60,7 @@ def state_row(
 
 
 @dataclass(frozen=True, slots=True)
-class TaughtState:
+class AnsweredState:
     """A state, and what teachers answered there, by the keys that tell which actions are equal."""
 
     world: EnvironmentState
@@ -93,9 +93,9 @@ class TaughtState:
 
 
 @lru_cache(maxsize=4096)
-def read_state(text: str) -> TaughtState:
+def read_state(text: str) -> AnsweredState:
     """Return the state that a row, as JSON, is of."""
-    return TaughtState.of_row(json.loads(text))
+    return AnsweredState.of_row(json.loads(text))
 
 
 def count_simulated_states(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Measure models on held-out pairs: `python -m tracemill.train.trl.measure FOLDER`.
 
-It answers a `PreferenceQuestion` with `PreferenceMargins`.
+It answers a `PreferenceRequest` with `PreferenceMargins`.
 """
 
 # pyright: reportMissingImports=false
@@ -21,14 +21,14 @@ from tracemill.train.preferences import (
     NO_PAIR,
     PAIR_COLUMNS,
     PreferenceMargins,
-    PreferenceQuestion,
+    PreferenceRequest,
 )
 from tracemill.train.trl.chat_template import render_chat_template
 from tracemill.train.trl.load_release import check_rows, fit_split, load_splits, model_error
 from tracemill.train.trl.worker import worker_error_text
 
 
-def measure_models(question: PreferenceQuestion, cache: Path) -> PreferenceMargins:
+def measure_models(question: PreferenceRequest, cache: Path) -> PreferenceMargins:
     """Return the margins of each model on the held-out pairs that fit the first one.
 
     Raises TrainingError if a model or the release cannot be loaded, or no pair is held out.
@@ -90,7 +90,7 @@ def main(folder: Path) -> int:
     disable_progress_bars()
     return answer_parent(
         folder,
-        lambda text: measure_models(PreferenceQuestion.model_validate_json(text), folder / "cache"),
+        lambda text: measure_models(PreferenceRequest.model_validate_json(text), folder / "cache"),
         worker_error_text,
     )
 

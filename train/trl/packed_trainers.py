@@ -14,9 +14,9 @@ from trl.trainer.dpo_trainer import DPOTrainer
 from trl.trainer.sft_trainer import SFTTrainer
 from trl.trainer.utils import add_fused_lm_head
 
-from tracemill.train.packing.neighbour_sampler import NeighbourSampler
 from tracemill.train.packing.packable import packing_obstacle
 from tracemill.train.packing.packed_forward import PackedForward
+from tracemill.train.packing.shared_prefix_sampler import SharedPrefixSampler
 from tracemill.train.packing.token_tree import Ids
 from tracemill.train.packing.tree_attention import TREE_ATTENTION
 from tracemill.train.trl.weighted_sft import WeightedSFTTrainer
@@ -79,7 +79,7 @@ class PackedTrainer:
         batch = self.args.train_batch_size
         if not self.packed or batch == 1:  # the rows of a batch of one share what there is to share
             return trl._get_train_sampler(train_dataset)
-        return NeighbourSampler(_ids_of(rows), batch, self.args.seed)
+        return SharedPrefixSampler(_ids_of(rows), batch, self.args.seed)
 
 
 class PackedSFTTrainer(PackedTrainer, SFTTrainer):

@@ -1,4 +1,4 @@
-"""Let models act in a world: `python -m tracemill.train.trl.play FOLDER` answers a `PlayQuestion`."""
+"""Let models act in a world: `python -m tracemill.train.trl.play FOLDER` answers a `PlayRequest`."""
 
 # pyright: reportMissingImports=false
 
@@ -16,7 +16,7 @@ from trl.chat_template_utils import add_response_schema
 
 from tracemill.records.errors import TrainingError
 from tracemill.train.ask_child import answer_parent
-from tracemill.train.played_worlds import PlayedTasks, PlayQuestion
+from tracemill.train.played_worlds import PlayedTasks, PlayRequest
 from tracemill.train.trl.load_release import load_tokenizer, model_error
 from tracemill.train.trl.worker import worker_error_text
 
@@ -65,7 +65,7 @@ def tools_of(env: Any) -> dict[str, Any]:
     return {name: method for name, method in methods if not name.startswith("_") and name not in _NO_TOOLS}
 
 
-def play(question: PlayQuestion) -> PlayedTasks:
+def play(question: PlayRequest) -> PlayedTasks:
     """Play every task with each model.
 
     Raises TrainingError if a model or the world cannot be loaded, or calls of a model cannot be read.
@@ -103,7 +103,7 @@ def load_world(name: str) -> Any:
 class _Player:
     """A model that answers conversations."""
 
-    def __init__(self, question: PlayQuestion, folder: str) -> None:
+    def __init__(self, question: PlayRequest, folder: str) -> None:
         self._question, self.cut, self.malformed = question, 0, 0
         settings = question.settings.model_copy(update={"model": folder})
         self._tokenizer = load_tokenizer(settings)
@@ -175,7 +175,7 @@ if __name__ == "__main__":
     sys.exit(
         answer_parent(
             Path(sys.argv[1]),
-            lambda text: play(PlayQuestion.model_validate_json(text)),
+            lambda text: play(PlayRequest.model_validate_json(text)),
             worker_error_text,
         )
     )

@@ -10,7 +10,7 @@ from torch.utils.data import Sampler
 from tracemill.train.packing.token_tree import Ids, sort_by_tokens
 
 
-class NeighbourSampler(Sampler[int]):
+class SharedPrefixSampler(Sampler[int]):
     """A sampler whose batches have rows that are neighbours by their tokens.
 
     Batches come in an order drawn from the seed and the epoch; each epoch cuts them at other rows. The last

@@ -25,7 +25,7 @@ _CLIENT_RETRIES = 11
 
 
 @dataclass(frozen=True, slots=True)
-class NightPlan:
+class DeploymentPlan:
     """A configuration, when it is harvested, and where its runs go."""
 
     config: Path
