@@ -51,7 +51,7 @@ class Difficulty:
 
 @dataclass(frozen=True)
 class Task:
-    """A task: its folder, what is asked at each level of detail, and the exam."""
+    """A task: its folder, its texts by level of detail, and its tests."""
 
     folder: Path
     name: str
@@ -128,7 +128,7 @@ class Task:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read a task; EnvironmentTaskError where the folder is none, or its tests were changed."""
+        """Read a task. Raises EnvironmentTaskError if the folder is not a task, or its tests were changed."""
         try:
             settings = tomllib.loads((folder / "task.toml").read_text(encoding="utf-8"))
             about: dict[str, Any] = settings["metadata"]["tracemill"]
@@ -175,7 +175,7 @@ class Task:
 
 
 def read_tasks(folder: Path) -> list[Task]:
-    """Read the tasks below a folder, or the task in it. Raises EnvironmentTaskError where there is none."""
+    """Read the tasks below a folder, or the task in it. Raises EnvironmentTaskError if there is none."""
     found = [folder] if (folder / "task.toml").exists() else sorted(folder.glob("*/task.toml"))
     if not found:
         raise EnvironmentTaskError(f"{folder} holds no task", "folders that `tracemill env make` wrote")

@@ -43,12 +43,12 @@ GATE, GATE_SHARE = "voi, half", 0.5
 
 @dataclass(frozen=True, slots=True)
 class EvaluateOptions:
-    """Table to evaluate, and how.
+    """Options of an evaluation.
 
-    `draws`: most (student, trio) draws. `samples`: bootstrap samples of tasks for intervals. `spread`: prices
-    from cheap to expensive, the weakest model the cheapest. `rules`: names of the rules compared, empty for
-    all. `gate_seeds`: passes of each gate over a draw, 0 for none. `runs`: a file of whole runs, for pairs
-    that need no teacher.
+    `draws`: most (student, three teachers) draws. `samples`: bootstrap samples of tasks for intervals.
+    `spread`: assign prices from cheap to expensive, the weakest model the cheapest. `rules`: names of the
+    rules compared, empty for all. `gate_seeds`: passes of each gate over a draw, 0 for none. `runs`: a file
+    of whole runs, for pairs that need no teacher.
     """
 
     table: Path
@@ -85,8 +85,8 @@ class _Silent:
 def evaluate_table(order: EvaluateOptions, meter: Progress | None = None) -> dict[str, Any]:
     """Return the report on a table as plain values; deterministic.
 
-    Models that the order names and no state has are counted as broken. Raises TeacherError where the table
-    cannot be read, SourceError where nothing of it is usable, ConfigError for an unknown harness.
+    Models that `order` names and no state has are counted as broken. Raises TeacherError if the table
+    cannot be read, SourceError if it has no usable state, ConfigError for an unknown harness.
     """
     progress = meter or _Silent()
     names = [GENERIC.name, GENERIC_ENDED.name, *sorted({harness.name for harness in HARNESSES})]
@@ -134,7 +134,7 @@ def evaluate_table(order: EvaluateOptions, meter: Progress | None = None) -> dic
 def _kinds(
     table: Table, order: EvaluateOptions, poll: TableVotes, draws: Sequence[StudentDraw]
 ) -> dict[str, Any]:
-    """Return the pairs of the table as one dataset, by who votes, with those of its runs."""
+    """Return the pairs of the table counted as one dataset, by kind of voters, with those of `--runs`."""
     harnesses = Counter(state.harness for state in table.states)
     runs = read_runs(order.runs, harnesses.most_common(1)[0][0]) if order.runs is not None else WholeRuns(())
     traces = tuple(trace for trace in runs.traces if is_recorded_in_half(trace.instance_id or "", order.half))
@@ -154,7 +154,7 @@ def _kinds(
 
 
 def _gate_chooser(facts: Mapping[tuple[int, str], GateStepFeatures], rewarded: bool) -> StepChooser:
-    """Return the choice of a gate that starts cold at each draw."""
+    """Return a step chooser that starts an untrained gate at each draw."""
 
     def choose(steps: Sequence[AskedStep]) -> Sequence[bool]:
         candidates = build_gate_steps(steps, facts, rewarded)
@@ -171,7 +171,7 @@ def _gate(
     order: EvaluateOptions,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Return the gate's figures by who votes, over draws with stronger teachers where there are any."""
+    """Return the gate's figures by kind of voters, over draws with stronger teachers if there are any."""
     strong = [draw for draw in draws if draw.stronger]
     found: dict[str, Any] = {
         "of": "stronger teachers" if strong else "all draws",

@@ -119,7 +119,7 @@ def _saving(row: dict[str, Any]) -> list[str]:
 
 
 def _print_kinds(console: "Console", found: dict[str, Any], voters: str) -> None:
-    """Print the pairs as one dataset, by source and by operation of the chosen side."""
+    """Print the pairs counted as one dataset, by source and by operation of the chosen side."""
     known = [row for part in ("before", "after") for row in found[part].values() if row["pairs"]]
     names = sorted({name for row in known for name in row} - set(_KINDS))
     rows = [
@@ -133,7 +133,7 @@ def _print_kinds(console: "Console", found: dict[str, Any], voters: str) -> None
 
 
 def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None:
-    """Print the share of pairs that each way to choose steps finds for a share of the USD."""
+    """Print the share of pairs that each rule of step selection finds for a share of the USD."""
     gate, draws = report["gate"], report["draws"]
     if not gate or not draws["taken"]:
         return
@@ -156,7 +156,7 @@ def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None
 
 
 def _totals(totals: dict[str, Any]) -> str:
-    """Return how near the estimated totals come; for few passes only the mean."""
+    """Return the ratio of estimated to true totals as text; for few passes only its mean."""
     passes = totals["passes"]
     line = (
         "gate: pairs of all steps, estimated from those drawn at random at 30 % of the USD, over the "
@@ -186,9 +186,9 @@ def _print(
     names: int = 1,
     most: int | None = None,
 ) -> None:
-    """Print a table with name columns first, then figures; nothing without rows.
+    """Print a table with name columns first, then figures; print nothing if there are no rows.
 
-    Of more than `most` rows the first are printed.
+    At most the first `most` rows are printed.
     """
     from rich.box import SIMPLE
     from rich.table import Table

@@ -32,7 +32,7 @@ def draw_report_plot(report: dict[str, Any]) -> str:
     """Return an SVG document with a plot for each kind of voters.
 
     Points are medians over draws: useful share to the right, precision without ties upwards. Draws with
-    stronger teachers are used where there are any.
+    stronger teachers are used if there are any.
     """
     strong = any(row["stronger teachers"]["draws"] for row in report["rules"])
     draws = "stronger teachers" if strong else "all draws"
@@ -63,7 +63,7 @@ def _panel(left: int, voters: str, rows: Sequence[dict[str, Any]], draws: str) -
 
 
 def _curves(left: int, gate: dict[str, Any], voters: str) -> list[str]:
-    """Return the recall of each way to choose steps, by share of the USD."""
+    """Return SVG lines of the recall of each rule of step selection, by share of the USD."""
     top, found = _HIGH + 20, gate[voters]
     counted = f"up: recall of {gate['counted']}, {found['draws']} draws, {gate['of']}"
     parts = _frame(left, top, voters, "share of the USD of tiered asking", counted)

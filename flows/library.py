@@ -61,9 +61,9 @@ async def ask_in_memory(
     settings: ReplaySettings,
     policy: VotePolicy,
 ) -> list[TeacherReply]:
-    """Ask at the `wanted` steps, in a run of its own with the defaults of the product.
+    """Ask at the `wanted` steps, in a separate run with default settings.
 
-    Raises ConfigError where too few may vote.
+    Raises ConfigError if too few teachers may vote.
     """
     questions = [q for item in shown for q in item.questions() if q.step_id in wanted]
     families = {question.student_family for question in questions}
@@ -96,20 +96,20 @@ async def replay_trace(
 ) -> list[TeacherReply]:
     """Ask the teachers what they would have done at each of the states.
 
-    The defaults are those of the product: teachers are asked cheapest first and no further once no answer
-    could change a step's label under `agreement_threshold`, at one step in twenty always all; nobody of the
-    student's own family is asked. `ReplaySettings(stop="off")` asks everybody everywhere, which votes under
-    another threshold want.
+    With the default settings teachers are asked cheapest first, and no further once no answer could change
+    a step's label under `agreement_threshold`; at one step in twenty all are asked. Teachers of the
+    student's own family are not asked. `ReplaySettings(stop="off")` asks all teachers everywhere, which
+    votes under another threshold need.
 
-    Calling it is the consent: it sends the states to the teachers without asking anybody, where
-    `tracemill replay` names projects and destinations and asks first. They are redacted before anything
-    is sent, by the rules and with what the environment gives away (secret-named variables, home folder,
-    user name); a trace that these rules have redacted already goes as it is.
+    This call sends the states to the teachers without a prompt for consent, which `tracemill replay` shows.
+    They are redacted before anything is sent, by the rules and with the private values of the environment
+    (secret-named variables, home folder, user name); a trace that these rules have redacted already is sent
+    as it is.
 
-    `max_total_usd` caps what is spent and reserved together, in USD. `ledger` is a database URL or a
-    SQLite file that remembers what was bought, so that a second call pays nothing; without one the memory
-    ends with the call. A failed call is a reply with `failure` set. Raises ConfigError or TeacherError
-    before anything is spent.
+    `max_total_usd` caps spent and reserved USD together. `ledger` is a database URL or a SQLite file that
+    stores the answers, so that a second call pays nothing; without one they are stored only during the
+    call. A failed call is a reply with `failure` set. Raises ConfigError or TeacherError before anything is
+    spent.
     """
     if not teachers:
         raise ConfigError(
@@ -128,11 +128,11 @@ async def replay_trace(
 def extract_dpo_pairs(
     states: Sequence[TraceState], replies: Sequence[TeacherReply], agreement_threshold: int = 2
 ) -> list[DPOPair]:
-    """Build the pairs that replies give.
+    """Build the pairs from teachers' replies.
 
-    A pair is made where `agreement_threshold` teachers of two families agree on another action than the
-    student's. Texts are redacted, as they were when the teachers were asked. Raises ConfigError where there
-    are no replies: `extract_session_pairs` makes pairs without any.
+    A pair is made if `agreement_threshold` teachers of two families agree on another action than the
+    student's. Texts are redacted, as they were when the teachers were asked. Raises ConfigError without
+    replies: `extract_session_pairs` makes pairs from sessions alone.
     """
     if states and not replies:
         raise ConfigError(
@@ -146,12 +146,12 @@ def extract_dpo_pairs(
 
 
 def extract_session_pairs(states: Sequence[TraceState]) -> list[DPOPair]:
-    """Build the pairs that the sessions themselves give: nobody is asked, and nothing is sent.
+    """Build the pairs that sessions give without teachers: nothing is sent.
 
     They are self-repairs (a failed action, and the later one that fixed it), edits that the user rejected,
-    edits that were revised after a failed check, and reads of what was known: those that
-    `tracemill run --claude-code PATH` makes before its recipe and caps, which `DJNormalizer` applies. Texts
-    are redacted.
+    edits that were revised after a failed check, and repeated reads of known text: those that `tracemill
+    run --claude-code PATH` makes before its recipe and caps, which `DJNormalizer` applies. Texts are
+    redacted.
     """
     traces = _traces(states)
     made = [pair for trace in traces for source in sources_of_traces() for pair in source.pairs_of(trace)[0]]
@@ -161,7 +161,7 @@ def extract_session_pairs(states: Sequence[TraceState]) -> list[DPOPair]:
 def _with_state_keys(
     pairs: Sequence[DPOPair], traces: Sequence[Trace], states: Sequence[TraceState]
 ) -> list[DPOPair]:
-    """Return the pairs at the steps of `states`, with the keys of their states."""
+    """Return the pairs at the steps of `states`, with the keys of these states."""
     wanted = {str(state.step_id) for state in states}
     keys = {step: key for trace in traces for step, key in state_keys(trace).items()}
     return [replace(pair, state_key=keys[pair.step_id]) for pair in pairs if pair.step_id in wanted]
@@ -222,7 +222,7 @@ def build_consensus_rows(
 def _voted(
     states: Sequence[TraceState], replies: Sequence[TeacherReply]
 ) -> Iterator[tuple[TraceState, Presentation, tuple[Vote, ...], list[TeacherReply]]]:
-    """Give the states, redacted, with what is shown of their context, the votes and the replies there."""
+    """Yield the states, redacted, with the presentation of their context, the votes and the replies."""
     by_step: dict[str, list[TeacherReply]] = {}
     for reply in replies:
         by_step.setdefault(reply.step_id, []).append(reply)
@@ -260,7 +260,7 @@ async def replay_and_normalize_trace(
 
 
 def _sync(call: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Run a coroutine from code that is not async; an error of ours comes without the frames below it."""
+    """Wrap a coroutine function for synchronous code; our errors are raised without inner frames."""
 
     @wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -23,7 +23,7 @@ _LIMIT_S = 30.0
 
 
 class Notification(NamedTuple):
-    """The event that a message is sent on, and its text: Jinja over `event`."""
+    """The event that triggers a message, and its text: Jinja over `event`."""
 
     event: str
     subject: str
@@ -68,10 +68,10 @@ def automation_name(occasion: Occasion) -> str:
 
 
 def apply_notifications(settings: NotificationSettings) -> list[str]:
-    """Make the automations of the Prefect server those of the settings; return a line for each change.
+    """Set the automations of the Prefect server to those of the settings; return a line for each change.
 
-    Those that the settings do not name are removed. Raises ConfigError where no server is named or answers,
-    or a block is not there or sends no messages; nothing is changed then.
+    Other notification automations are removed. Raises ConfigError if no server is named or answers, or a
+    block does not exist or sends no messages; nothing is changed then.
     """
     import httpx
 
@@ -92,7 +92,7 @@ def apply_notifications(settings: NotificationSettings) -> list[str]:
 
 
 def _find_block(client: "SyncPrefectClient", block: str) -> "UUID":
-    """Return the id of a block. Raises ConfigError where there is none or it sends no messages."""
+    """Return the id of a block. Raises ConfigError if it does not exist or sends no messages."""
     from prefect.exceptions import ObjectNotFound
 
     kind, _, name = block.partition("/")

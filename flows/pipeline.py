@@ -36,14 +36,14 @@ class ShardResult:
     training: Mapping[str, Any] | None = None
 
     def __add__(self, later: "ShardResult") -> "ShardResult":
-        """Merge with a later result, whose release and training count if it has any."""
+        """Merge with a later result; its release and training replace earlier ones."""
         merged = ResultMerger(self)
         merged.add(later)
         return merged.result
 
 
 class ResultMerger:
-    """A merger of results in place, so that a result costs what it holds, not what came before it."""
+    """A merger of results that works in place, so that merging costs no more than the new result."""
 
     def __init__(self, first: ShardResult) -> None:
         self._traces = dict(first.traces)
@@ -71,7 +71,7 @@ class ResultMerger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageContext:
-    """Context that stages share; nothing in it changes but what its parts keep on disk."""
+    """Context that stages share; it is immutable, but its parts may change files."""
 
     so_far: ShardResult = field(default_factory=ShardResult)
     """What the stages gave up to now."""
@@ -90,7 +90,7 @@ def _nothing_left(total: ShardResult) -> ShardResult:
 
 @dataclass(frozen=True, slots=True)
 class StagePass(Generic[C]):
-    """The shards that stages go over, and what is known without them."""
+    """One pass of stages over shards, with the result that is known without them."""
 
     context: C
     shards: Iterable[Any]
@@ -106,8 +106,9 @@ class StagePass(Generic[C]):
 class Stage(Generic[C]):
     """One step of the pipeline.
 
-    `versions` are those of the code that makes its results, `settings` the part of a configuration that
-    decides them; `over` opens the pass whose shards it goes over, `run` does one of them.
+    `versions` returns the versions of the code that makes its results, `settings` the part of a
+    configuration that affects them; `over` opens the pass whose shards it processes, `run` processes one of
+    them.
     """
 
     name: str
@@ -120,11 +121,11 @@ class Stage(Generic[C]):
 
     @property
     def version(self) -> str:
-        """The versions behind its results, as canonical JSON."""
+        """Return the versions of its code as canonical JSON."""
         return canonical_json(dict(self.versions()))
 
     def fingerprint(self, settings: Any) -> str:
-        """Return a digest of everything but its input that decides a result."""
+        """Return a digest of the versions and settings that affect a result."""
         return digest(self.version, canonical_json(self.settings(settings)), size=8)
 
 
@@ -136,7 +137,7 @@ def execute_here(stage: Stage[C], shard: Any, context: C) -> ShardResult:
 def run_stages(
     stages: Sequence[Stage[C]], context: C, execute: Callable[[Stage[C], Any, C], ShardResult] = execute_here
 ) -> ShardResult:
-    """Take the shards of each pass through its stages, one at a time; gives all results merged."""
+    """Run the shards of each pass through its stages, one at a time; return all results merged."""
     total = ResultMerger(context.so_far)
     for over, group in groupby(stages, key=lambda stage: stage.over):
         together = tuple(group)

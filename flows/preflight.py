@@ -37,7 +37,7 @@ from tracemill.train.launch.registry import LAUNCHERS
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
-    """A run that can start: where it writes, what it reads, how it labels and cleans."""
+    """A run that is ready to start: its workspace, its sources, and its label and redaction settings."""
 
     settings: RunSettings
     work: Workspace
@@ -50,11 +50,11 @@ class PreparedRun:
 
 
 def run_preflight(settings: RunSettings, rules: RuleSet = TODAYS_RULES) -> PreparedRun:
-    """Check a configuration against this machine. `rules` redact.
+    """Check a configuration against this machine; `rules` are those of redaction.
 
     Raises an error of `records.errors` for missing or broken sources, teachers that cannot be used, a
-    recipe that cannot run and a workspace that cannot be written; nothing is written before the rest
-    holds. What takes long is checked last: data-juicer takes seconds to say what it thinks of a recipe.
+    recipe that cannot run and a workspace that cannot be written; nothing is written before all other
+    checks pass. Slow checks come last: data-juicer needs seconds to check a recipe.
     """
     make_redactor(None, settings.privacy)
     order = _order_of(settings, rules)
@@ -81,7 +81,7 @@ def run_preflight(settings: RunSettings, rules: RuleSet = TODAYS_RULES) -> Prepa
 
 
 def _order_of(settings: RunSettings, rules: RuleSet) -> IngestOptions:
-    """Return what a run reads; it does so in one process."""
+    """Return the ingest options of a run, which ingests in one process."""
     return IngestOptions(
         settings.sources.order(),
         settings.workspace,
@@ -96,10 +96,10 @@ def _order_of(settings: RunSettings, rules: RuleSet) -> IngestOptions:
 
 
 def _answers_are_needed_of_this_machine(settings: RunSettings) -> bool:
-    """Return whether local teachers can be tried now.
+    """Return whether local teachers can be probed now.
 
-    A run whose ledger has answers may need nobody any more, and another machine hears nothing of us before
-    consent.
+    A run whose ledger has answers may need no teacher any more, and nothing is sent to another machine
+    before consent.
     """
     if not settings.asked() or list_destinations(settings, os.environ):
         return False
@@ -112,10 +112,10 @@ def _answers_are_needed_of_this_machine(settings: RunSettings) -> bool:
 
 
 def check_second_opinion(settings: RunSettings) -> None:
-    """Check the second opinion of the publish gate before anything is sent to another machine.
+    """Check kingfisher, the publish gate's second scanner, before anything is sent to another machine.
 
-    Raises PrivacyError where kingfisher is wanted and absent, or there and broken. Where nothing is sent, the
-    gate finds out soon enough.
+    Raises PrivacyError if kingfisher is required and missing, or installed and broken. If nothing is sent,
+    the gate's own check is early enough.
     """
     require_kingfisher(os.environ, settings.release.require_second_opinion)
     if list_destinations(settings, os.environ):
@@ -123,7 +123,7 @@ def check_second_opinion(settings: RunSettings) -> None:
 
 
 def check_publishing_rights(settings: RunSettings) -> None:
-    """Raise ReleaseError or ConfigError where a release is to be published and could not be."""
+    """Raise ReleaseError or ConfigError if the run is to publish a release and cannot."""
     if settings.release.hub is not None:
         from tracemill.flows.publish.publish_run import check_publishing
 
@@ -131,9 +131,9 @@ def check_publishing_rights(settings: RunSettings) -> None:
 
 
 def check_training(settings: RunSettings) -> None:
-    """Raise TrainingError where the run is to end with a training that could not start.
+    """Raise TrainingError if the run is to end with a training that cannot start.
 
-    Raises ConfigError where the writer of its hints is no teacher of the configuration.
+    Raises ConfigError if the configured hint writer is not a teacher of the configuration.
     """
     settings.hint_writer()
     if settings.training is not None and settings.training.after_release:
@@ -141,7 +141,7 @@ def check_training(settings: RunSettings) -> None:
 
 
 def check_ledger(settings: RunSettings) -> None:
-    """Raise LedgerError where teachers are to be asked and the ledger of `ledger_url` cannot be opened."""
+    """Raise LedgerError if there are teachers and the ledger of `ledger_url` cannot be opened."""
     if settings.asked() and settings.ledger_url is not None:
         from tracemill.teachers.ledger.ledger import Ledger
 
@@ -149,9 +149,9 @@ def check_ledger(settings: RunSettings) -> None:
 
 
 def check_cluster(settings: RunSettings) -> None:
-    """Check that the stages can be executed on Ray, where they are to be.
+    """Check that stages can be executed on Ray if a cluster is configured.
 
-    Raises ConfigError where Ray is not installed, and where the workers of a cluster, which may be on several
+    Raises ConfigError if Ray is not installed, and if the workers of a cluster, which may be on several
     machines, would share a ledger that is a file.
     """
     if not settings.cluster.is_used:
@@ -170,10 +170,9 @@ def check_cluster(settings: RunSettings) -> None:
 def check_teachers(settings: RunSettings) -> None:
     """Check cap, terms, vote and keys of the teachers and of the judge.
 
-    Raises ConfigError where there is no cap, where terms of a teacher restrict training, where the vote
-    cannot be won (`check_vote`), where the environment is not registered by any installed package, or where a
-    key is not set or malformed. Raises TrainingError where the gate's step scorer is not one, or cannot be
-    loaded here.
+    Raises ConfigError without a cap, if terms of a teacher restrict training, if the vote cannot be won
+    (`check_vote`), if no installed package registers the environment, or if a key is missing or malformed.
+    Raises TrainingError if the gate's step scorer is invalid or cannot be loaded here.
     """
     asked = settings.asked()
     if not asked:
@@ -199,8 +198,8 @@ def check_teachers(settings: RunSettings) -> None:
 def make_normalizer(settings: RunSettings) -> DJNormalizer:
     """Build the normaliser of a configuration.
 
-    A recipe of the user's own, and any recipe before money is spent, is tried by data-juicer itself. Raises
-    NormalizeError where it cannot run here.
+    A user's own recipe, and any recipe before money is spent, is checked by data-juicer itself. Raises
+    NormalizeError if it cannot run here.
     """
     recipe = settings.normalize.recipe
     normalizer = DJNormalizer(recipe)

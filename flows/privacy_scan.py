@@ -42,13 +42,13 @@ _ACCEPTED = "accepted.json"
 def scan_path(
     path: Path, workspace: Path | None, accept: list[str], as_json: bool, config: Path | None = None
 ) -> int:
-    """Scan a path; gives the exit code of `tracemill privacy scan`.
+    """Scan a path; return the exit code of `tracemill privacy scan`.
 
-    1 where something was found that nobody accepted, 3 where nothing was and not everything could be read,
-    else 0. The lists of `config` hold as they do at the publish gate.
+    The code is 1 if there are findings that are not accepted, 3 if there are none and some files could not
+    be read, else 0. The lists of `config` apply as in the publish gate.
 
-    Raises SourceError where the path is not there or is no file, folder or pipe, ConfigError for a
-    fingerprint that is none, PrivacyError where kingfisher fails.
+    Raises SourceError if the path does not exist or is not a file, folder or pipe, ConfigError for an
+    invalid fingerprint, PrivacyError if kingfisher fails.
     """
     if not all(FINGERPRINT.fullmatch(each) for each in accept):
         raise ConfigError("--allow-finding is no fingerprint", "12 hex digits, as scan prints them")
@@ -98,10 +98,10 @@ def run_privacy_scan_diff(
     as_json: bool,
     config: Path | None = None,
 ) -> None:
-    """Show what redaction, with the lists of `config`, would change; nothing is written.
+    """Show the changes that redaction, with the lists of `config`, would make; nothing is written.
 
-    Raises ConfigError where values are asked for and stdout is no terminal, SourceError where the path cannot
-    be read.
+    Raises ConfigError if values are asked for and stdout is no terminal, SourceError if the path cannot be
+    read.
     """
     if show_values and (as_json or not sys.stdout.isatty()):
         raise ConfigError("--show-values and no terminal", "values on a terminal alone", "leave it out")
@@ -155,7 +155,7 @@ def _say_skipped(passed_over: dict[str, int], not_read: dict[str, list[str]]) ->
 
 
 def _workspace_of(path: Path, given: Path | None) -> Workspace | None:
-    """Return the workspace given, or the one the path is or lies in."""
+    """Return the given workspace, or the one that the path is or lies in."""
     if given is not None:
         return Workspace.open(given, create=False, writes=False)
     place = path.absolute()
@@ -166,9 +166,9 @@ def _workspace_of(path: Path, given: Path | None) -> Workspace | None:
 
 
 def _lists_of(config: Path | None) -> "PrivacySettings | None":
-    """Return the `[privacy]` of a run configuration.
+    """Return the `[privacy]` table of a run configuration.
 
-    Raises ConfigError where it cannot be used.
+    Raises ConfigError if it is invalid.
     """
     if config is None:
         return None
@@ -178,7 +178,7 @@ def _lists_of(config: Path | None) -> "PrivacySettings | None":
 
 
 def _own_key() -> Path:
-    """Return the key of fingerprints outside any workspace, one for a user of a machine."""
+    """Return the path of the user's key for fingerprints outside of workspaces."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "tracemill" / "scan.key"
 

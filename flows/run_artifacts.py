@@ -34,7 +34,7 @@ _HIDDEN = {"selection", "skipped sessions", "release", "training", "hub"}
 
 
 def name_harvest(settings: RunSettings) -> str:
-    """Return the name of a harvest that is about to begin, such as `traces 2026-11-22 #3`."""
+    """Return the name of a new harvest, such as `traces 2026-11-22 #3`."""
     day = today()
     number = 1 + run_number(Workspace(settings.workspace), day)
     return f"{settings.release.name} {day} #{number}"
@@ -63,7 +63,7 @@ def release_asset(settings: RunSettings) -> Asset:
 
 
 def hub_url(repository: str, version: str | None = None) -> str:
-    """Return the page of a dataset at the Hub, or of one of its versions."""
+    """Return the URL of a dataset on the Hub, or of one of its versions."""
     from huggingface_hub import constants
 
     page = f"{constants.ENDPOINT}/datasets/{repository}"
@@ -71,7 +71,7 @@ def hub_url(repository: str, version: str | None = None) -> str:
 
 
 def quietly(show: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call what shows something at the server; gives None and logs the type of the error where it fails."""
+    """Call a function that writes to the Prefect server; on failure return None and log the error's type."""
     try:
         return show(*args, **kwargs)
     except Exception as error:
@@ -81,7 +81,7 @@ def quietly(show: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 @contextmanager
 def progress_artifact(settings: RunSettings) -> Iterator[None]:
-    """Keep a progress artifact up to date while the block lasts: percent of the stage that is going on."""
+    """Keep a progress artifact up to date during the block: percent of the current stage."""
     key = artifact_key(settings, "progress")
     made = quietly(create_progress_artifact, 0.0, key=key, description="starting")
     if made is None:
@@ -130,7 +130,7 @@ def show_release(settings: RunSettings, release: ReleaseOutcome) -> None:
 
 
 def materialize_asset(asset: Asset, metadata: dict[str, Any], made_of: Sequence[Asset] = ()) -> None:
-    """Tell Prefect that an asset has new content, with figures of it."""
+    """Report new content of an asset to Prefect, with its figures."""
 
     @materialize(
         asset,

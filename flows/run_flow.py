@@ -71,12 +71,12 @@ Outcome = dict[str, Any] | State[Any]
 @task(name="stage", cache_policy=NO_CACHE, persist_result=False)
 @mask_errors
 def stage_task(work: Callable[[], ShardResult]) -> ShardResult:
-    """Take one shard through one stage; gives paths and counts only."""
+    """Run one stage on one shard; returns paths and counts only."""
     return work()
 
 
 def execute_as_task(stage: Stage[Any], shard: Any, context: Any) -> ShardResult:
-    """Run a stage as a Prefect task of its name; its errors are raised as they were."""
+    """Run a stage as a Prefect task named after it; its original errors are raised."""
     return unmask_errors(stage_task.with_options(name=stage.name), partial(stage.run, shard, context))
 
 
@@ -86,28 +86,28 @@ def _given() -> RunSettings:
 
 
 def name_harvest_run() -> str:
-    """Return the name of the harvest that begins: `traces 2026-11-22 #3`."""
+    """Return the name of the new harvest: `traces 2026-11-22 #3`."""
     return name_harvest(_given())
 
 
 def name_release_run() -> str:
-    """Return the name of the release that is made: `traces 2026-11-22 release`."""
+    """Return the name of the new release: `traces 2026-11-22 release`."""
     return f"{_given().release.name} {today()} release"
 
 
 def name_training_run() -> str:
-    """Return the name of the training that begins, with what it trains on: `traces@2026.11.22 training`."""
+    """Return the name of the new training, with its release: `traces@2026.11.22 training`."""
     return f"{(flow_run.parameters or {}).get('release') or _given().release.name} training"
 
 
 @flow(name="harvest", flow_run_name=name_harvest_run, persist_result=False, validate_parameters=False)
 @mask_errors
 def harvest(config: str, workspace: str | None = None) -> Outcome:
-    """Ingest what is new, ask teachers and make pairs, by the configuration in the file `config`.
+    """Ingest new sources, ask teachers and make pairs, by the configuration file `config`.
 
-    Gives the figures of the closing table. `workspace` replaces the one of the configuration. Consent must
-    have been given before: raises MaskedError, which holds a PrivacyError, where text would leave this
-    machine that nobody accepted. A time of the schedule that passed is made up once.
+    Returns the figures of the closing table. `workspace` replaces the configured one. Consent must have
+    been given before: raises MaskedError, which holds a PrivacyError, if text would be sent without it. A
+    scheduled time that was missed is made up for once.
     """
     settings = _settings(config, workspace)
     accept_by = f"`tracemill run {shlex.quote(config)} --yes`"
@@ -146,7 +146,7 @@ def harvest(config: str, workspace: str | None = None) -> Outcome:
 @flow(name="release", flow_run_name=name_release_run, persist_result=False, validate_parameters=False)
 @mask_errors
 def release(config: str, workspace: str | None = None) -> Outcome:
-    """Make a version of the release if one is due, and publish it if the configuration names a dataset.
+    """Make a version of the release if one is due, and publish it if a dataset is configured.
 
     Waits while another process works on the workspace.
     """
@@ -164,10 +164,10 @@ def release(config: str, workspace: str | None = None) -> Outcome:
 @flow(name="training", flow_run_name=name_training_run, persist_result=False, validate_parameters=False)
 @mask_errors
 def training(config: str, release: str | None = None, workspace: str | None = None) -> Outcome:
-    """Train on a release by `[training]` of the configuration; gives the figures of the training.
+    """Train on a release by `[training]` of the configuration; return the figures of the training.
 
-    `release` is `NAME[@VERSION]` of the workspace or `OWNER/NAME[@TAG]` of the Hub, by default the newest of
-    the configuration's name. A training that was cut off goes on, a finished one is given back.
+    `release` is `NAME[@VERSION]` of the workspace or `OWNER/NAME[@TAG]` of the Hub, by default the newest
+    of the configured name. An interrupted training is resumed, a finished one is returned.
     """
     settings = _settings(config, workspace)
     with _reported(settings, "training"):
@@ -180,9 +180,9 @@ def training(config: str, release: str | None = None, workspace: str | None = No
 
 
 def run_prepared_as_flow(ready: PreparedRun, yes: bool, new_run: bool = False) -> dict[str, Any]:
-    """Do all stages of a run that is prepared already as a flow in this process.
+    """Run all stages of a prepared run as a flow in this process.
 
-    `yes` accepts what would leave this machine; `new_run` takes up no unfinished run.
+    `yes` gives consent; `new_run` starts fresh instead of resuming an unfinished run.
     """
     settings = ready.settings
 
@@ -202,7 +202,7 @@ def _settings(config: str, workspace: str | None) -> RunSettings:
 
 @contextmanager
 def _reported(settings: RunSettings, name: str) -> Iterator[None]:
-    """Show the progress of a flow, let SIGTERM end it in an orderly way, and tell if it fails."""
+    """Show the progress of a flow, end it cleanly on SIGTERM, and report its failure."""
     try:
         with remember_interrupts(), progress_artifact(settings):
             yield
@@ -218,7 +218,7 @@ def _ended(record: dict[str, Any], losses: list[str]) -> Outcome:
 
 
 def _made_up_by(settings: RunSettings) -> str | None:
-    """Return the run that began after this one was due, for a run of a schedule that comes late."""
+    """Return a newer run that makes up for this one, if this is a late scheduled run."""
     due = flow_run.scheduled_start_time
     if due is None or AUTO_SCHEDULED not in (flow_run.tags or ()):
         return None
@@ -230,7 +230,7 @@ def _made_up_by(settings: RunSettings) -> str | None:
 
 
 def _cancel_late_runs() -> None:
-    """Cancel runs of the same deployment that are late too: this one makes up for them."""
+    """Cancel late runs of the same deployment: this run makes up for them."""
     if deployment.id is None or AUTO_SCHEDULED not in (flow_run.tags or ()):
         return
     late = FlowRunFilter.model_validate(
@@ -246,6 +246,6 @@ def _cancel_late_runs() -> None:
 
 
 def _has_asked(settings: RunSettings) -> bool:
-    """Return whether the run that just broke off had begun to ask teachers."""
+    """Return whether the interrupted run had begun to ask teachers."""
     last = last_run(Workspace(settings.workspace))
     return last is not None and last.get("status") == RUNNING and "ledger_id" in last

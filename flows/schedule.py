@@ -44,8 +44,8 @@ _AT_A_TIME = 3
 def serve_schedule(config: Path, cron: str, timezone: str) -> None:
     """Run the configuration in the file `config` at the times of `cron`, until Ctrl-C.
 
-    Raises ConfigError for a schedule or time zone that there is not, a broken configuration or a server of
-    another version, WorkspaceError where no Prefect server answers or this user serves the file already,
+    Raises ConfigError for an invalid schedule or time zone, a broken configuration or a server of another
+    version, WorkspaceError if no Prefect server answers or this user serves the file already,
     KeyboardInterrupt at its end.
     """
     check_schedule(cron, timezone)
@@ -69,7 +69,7 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
 
 
 class _Runner(Runner):
-    """A Prefect runner that ends at SIGTERM, which supervisors of services send, as at Ctrl-C."""
+    """A Prefect runner that ends at SIGTERM, which service supervisors send, as at Ctrl-C."""
 
     def handle_sigterm(self, *_: Any, **__: Any) -> None:
         """Handle SIGTERM."""

@@ -77,9 +77,9 @@ def short_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def closing_lines(record: dict[str, Any], workspace: Path, program: str = "tracemill") -> list[str]:
-    """Return the lines below the table: where the release lies, how it is loaded, and the next command.
+    """Return the lines below the table: the release's place, how to load it, and the next command.
 
-    `program` is what the next command begins with.
+    `program` is the beginning of the next command.
     """
     release = ReleaseOutcome(**record["release"]) if record["release"] else None
     lines: list[str] = []
@@ -131,7 +131,7 @@ def _made(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str]]:
 
 
 def _few_held_out(release: ReleaseOutcome) -> str:
-    """Return what to do where the held-out split is too small to measure a model on; "" where it is not."""
+    """Return advice if the held-out split is too small to measure a model on, else ""."""
     count = release.splits.get("validation", 0)
     if not 0 < count < FEWEST_HELD_OUT:
         return ""
@@ -189,7 +189,7 @@ def _first_lines(text: str) -> str:
 
 
 def what_to_change(record: dict[str, Any]) -> str:
-    """Return which option or setting gives rows where a run gave none; "" where it gave some."""
+    """Return an option or setting to change if a run gave no rows, else ""."""
     release = record["release"]
     if release is None or release["path"] is not None:
         return ""

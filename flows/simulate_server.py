@@ -14,7 +14,7 @@ from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSet
 def serve_until_interrupted(
     host: str, port: int, given: Mapping[str, Any], faults: Sequence[str], retry_after_s: float
 ) -> None:
-    """Serve with the settings `given`; says on stdout where, and how to use it.
+    """Serve with the settings `given`; print the address and how to use it on stdout.
 
     Raises ConfigError for a value out of range and a port that is taken.
     """

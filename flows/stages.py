@@ -93,13 +93,13 @@ class RunContext(IngestContext):
 
 @contextmanager
 def whole_pass(context: RunContext) -> Iterator[StagePass[RunContext]]:
-    """Go over the whole workspace as one shard."""
+    """Open a pass over the whole workspace as one shard."""
     yield StagePass(context, (context.work.root,))
 
 
 @contextmanager
 def release_pass(context: RunContext) -> Iterator[StagePass[RunContext]]:
-    """Go over the whole workspace as one shard, with a progress meter."""
+    """Open a pass over the whole workspace as one shard, with a progress meter."""
     with progress_meter(context.settings.cap_usd() if context.asks else None) as meter:
         meter.begin("normalise and release", 0, context.so_far.summary.spent_usd)
         yield StagePass(context, (context.work.root,))
@@ -109,7 +109,8 @@ def release_pass(context: RunContext) -> Iterator[StagePass[RunContext]]:
 class BatchShard:
     """Batches of traces that go through the stages together, by the ids of their traces.
 
-    `batches` are their traces; `made` is instead what each stage gave in a worker already, by its name.
+    `batches` are their traces; `made` has instead the result of each stage, by its name, if a worker has
+    run them.
     """
 
     ids: Sequence[Sequence[str]]
@@ -119,7 +120,7 @@ class BatchShard:
 
 @contextmanager
 def trace_pass(context: RunContext) -> Iterator[StagePass[RunContext]]:
-    """Go over batches of traces, with teachers to ask if there are any."""
+    """Open a pass over batches of traces, with teachers if there are any."""
     work, settings = context.work, context.settings
     batches = context.batches
     if batches is None:
@@ -185,7 +186,7 @@ def _load(context: RunContext, batches: Iterable[Sequence[str]], concurrency: in
 def _label_ahead(
     context: RunContext, pool: WorkerPool, batches: Sequence[Sequence[str]]
 ) -> Iterator[Iterator[BatchShard]]:
-    """Have workers ask about and label batches, ahead of the stages that take in what they gave."""
+    """Run asking and labelling of batches in workers, ahead of the stages that merge their results."""
     sent = replace(
         context, inputs=None, pool=None, normalizer=None, batches=None, asking=None,
         settings=_share_of_worker(context.settings, min(pool.workers, len(batches))),
@@ -196,7 +197,7 @@ def _label_ahead(
 
 
 def _share_of_worker(settings: RunSettings, workers: int) -> RunSettings:
-    """Return the settings of one of several workers: together they have the calls in flight of the run."""
+    """Return the settings of one of several workers, which share the run's limit of calls in flight."""
     each = max(settings.replay.concurrency // max(workers, 1), 1)
     replay = settings.replay.model_copy(update={"concurrency": each})
     return settings.model_copy(update={"replay": replay})
@@ -206,9 +207,9 @@ def _share_of_worker(settings: RunSettings, workers: int) -> RunSettings:
 def open_label_worker(
     context: RunContext,
 ) -> Iterator[Callable[[Sequence[str]], dict[str, ShardResult]]]:
-    """Open, in a worker, what asks about and labels a batch; it gives what each stage gave, by its name.
+    """Open a worker's function that asks and labels a batch; it returns the stages' results by name.
 
-    Raises WorkspaceError where the workspace is not there, and what `AskSession.open` raises.
+    Raises WorkspaceError if the workspace does not exist, and errors of `AskSession.open`.
     """
     context.work.require_here()
     with ExitStack() as stack:
@@ -239,7 +240,7 @@ def _batches_done(
 
 
 def _reports(context: RunContext, asking: "AskSession | None", with_prices: bool) -> ShardResult:
-    """Return what is said of the whole run: its money, the gate, the teachers' prices."""
+    """Return the reports on the whole run: its cost, the gate, the teachers' prices."""
     from tracemill.flows.labeling.gate_report import gate_report
 
     work, settings = context.work, context.settings
@@ -278,7 +279,7 @@ def require_accepted(_: Any, context: RunContext) -> ShardResult:
 
 
 def ask_teachers(shard: BatchShard, context: RunContext) -> ShardResult:
-    """Decide which teacher is asked at which step of these traces, and ask."""
+    """Decide which teachers are asked at each step of these traces, and ask."""
     if shard.made is not None:
         return shard.made[ASK.name]
     if context.asking is None:
@@ -316,9 +317,9 @@ def _counts_of(batches: Sequence[TraceBatch], counts: Sequence[Summary]) -> Shar
 
 
 def write_release(_: Any, context: RunContext) -> ShardResult:
-    """Put all pairs of the workspace through the recipe, into a release.
+    """Apply the recipe to all pairs of the workspace, and write a release.
 
-    Raises PrivacyError where the publish gate finds anything private.
+    Raises PrivacyError if the publish gate finds anything private.
     """
     from tracemill.flows.release.release_run import release_pairs
 
@@ -341,7 +342,7 @@ def write_release(_: Any, context: RunContext) -> ShardResult:
 
 
 def publish_release(_: Any, context: RunContext) -> ShardResult:
-    """Push the release to the Hub, where the configuration names a dataset."""
+    """Push the release to the Hub if the configuration names a dataset."""
     release = context.so_far.release
     if release is None or release.path is None or context.settings.release.hub is None:
         return ShardResult()
@@ -351,7 +352,7 @@ def publish_release(_: Any, context: RunContext) -> ShardResult:
 
 
 def train_on_release(_: Any, context: RunContext) -> ShardResult:
-    """Train on the release, where the configuration asks for it; never raises but for a Ctrl-C."""
+    """Train on the release if it is configured; raises only KeyboardInterrupt."""
     from tracemill.flows.training.training_run import train_after_release
 
     assert context.so_far.release is not None
@@ -365,7 +366,7 @@ def _label_versions() -> Mapping[str, int | str]:
 
 
 def _asked(settings: RunSettings) -> dict[str, Any]:
-    """Return what decides replies and labels: teachers, replay, gate, vote and caps."""
+    """Return the settings that affect replies and labels: teachers, replay, gate, vote and caps."""
     dumped = settings.model_dump(mode="json", include={"preset", "teachers", "replay", "gate", "agreement"})
     dumped["replay"] = settings.replay.what_is_asked()
     dumped["gate"] = gate_version(settings)

@@ -69,9 +69,9 @@ def run_prepared(
     execute: Execute = execute_here,
     stages: Sequence[Stage[Any]] = STAGES,
 ) -> dict[str, Any]:
-    """Do the stages of a run that is prepared; gives its record. `new_run` takes up no unfinished run.
+    """Run the stages of a prepared run; return its record. `new_run` starts fresh instead of resuming.
 
-    Stages that write nothing to the workspace leave it free for others.
+    Stages that write nothing to the workspace leave it unlocked.
     """
     settings, work, reredactor = ready.settings, ready.work, ready.ingester.reredactor
     assert reredactor is not None
@@ -113,7 +113,7 @@ def run_prepared(
 
 @contextmanager
 def _pool_of(settings: RunSettings) -> Iterator[WorkerPool | None]:
-    """Open the workers of a configuration; None where this process does everything."""
+    """Open the workers of a configuration; None if this process does all the work."""
     cluster = settings.cluster
     if not cluster.is_used:
         yield None
@@ -129,7 +129,7 @@ def _flags_of(reredactor: Reredactor, run: StartedRun) -> Summary:
 
 
 def _record(context: RunContext, total: ShardResult) -> dict[str, Any]:
-    """Return the figures of a run that asked: its money, its teachers, its counts."""
+    """Return the figures of a run that asked: its cost, its teachers, its counts."""
     teachers = context.settings.asked()
     made_up = sum(teacher.simulated for teacher in teachers)
     return {
@@ -164,7 +164,7 @@ def _command(
     new_run: bool = False,
     check: Callable[[Workspace, RunSettings], None] | None = None,
 ) -> Iterator[RunContext]:
-    """Hold the workspace, and start or take up a run of a command, once `check` has found nothing wrong."""
+    """Lock the workspace, and start or resume a run of a command, after `check` passes."""
     work = Workspace.open(settings.workspace, create=False)
     with sole_writer(work):
         if check is not None:
@@ -182,10 +182,10 @@ def _command(
 def replay_workspace(
     settings: RunSettings, yes: bool = False, rules: RuleSet = TODAYS_RULES, new_run: bool = False
 ) -> dict[str, Any]:
-    """Ask the teachers at the steps of every selected trace, as `rules` redact it.
+    """Ask the teachers at the steps of every selected trace, redacted by `rules`.
 
-    `yes` accepts what would leave this machine; `new_run` takes up no unfinished run. Raises ConfigError
-    without teachers, PrivacyError without consent, LedgerError where an unfinished run has lost its ledger.
+    `yes` gives consent; `new_run` starts fresh instead of resuming an unfinished run. Raises ConfigError
+    without teachers, PrivacyError without consent, LedgerError if the ledger of an unfinished run is lost.
     """
     if not settings.asked():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
@@ -220,7 +220,7 @@ def replay_workspace(
 
 
 def label_workspace(settings: RunSettings, rules: RuleSet = TODAYS_RULES) -> Summary:
-    """Make the pairs of every trace anew, as `rules` redact it, from the replies the workspace holds."""
+    """Make the pairs of every trace again, redacted by `rules`, from the replies in the workspace."""
     check_cluster(settings)
     with _command(settings, "pairs", rules) as context, _pool_of(settings) as pool:
         batches = list_trace_batches(context.work)
@@ -230,9 +230,9 @@ def label_workspace(settings: RunSettings, rules: RuleSet = TODAYS_RULES) -> Sum
 
 
 def preview_release(settings: RunSettings) -> dict[str, Any]:
-    """Return what a release would keep and drop of the workspace's pairs; a release is not written.
+    """Return the pairs that a release would keep and drop; no release is written.
 
-    Raises WorkspaceError where pairs are those of another vote.
+    Raises WorkspaceError if pairs were made under another vote.
     """
     normalizer = make_normalizer(settings)
     with _command(settings, "normalize", TODAYS_RULES, check=require_labels) as context:
@@ -247,9 +247,9 @@ def preview_release(settings: RunSettings) -> dict[str, Any]:
 
 
 def release_workspace(settings: RunSettings, rules: RuleSet = TODAYS_RULES) -> ReleaseOutcome:
-    """Make a release of the workspace's pairs, as `rules` redact it.
+    """Make a release of the workspace's pairs, redacted by `rules`.
 
-    Raises WorkspaceError where pairs are those of another vote.
+    Raises WorkspaceError if pairs were made under another vote.
     """
     normalizer = make_normalizer(settings)
     with _command(settings, "release", rules, check=require_labels) as context:
@@ -288,7 +288,7 @@ def _release(context: RunContext, execute: Execute) -> ReleaseOutcome:
 
 
 def _summary_of(work: Workspace) -> Summary:
-    """Count traces, states, redactions and money of the workspace as it is."""
+    """Count traces, states, redactions and cost of the current workspace."""
     entries = [TraceEntry.of(trace) for table in work.current("traces") for trace in traces_from_table(table)]
     counts = count_entries(entries)
     asked, spent_usd = 0, 0.0

@@ -32,7 +32,7 @@ def calls_in_text(text: str, harness: str) -> tuple[ToolCall, ...]:
 
 
 def _placed_calls(text: str, harness: str) -> list[tuple[slice, ToolCall]]:
-    """Return the calls that a harness takes from a text, each with its place."""
+    """Return the calls that a harness takes from a text, each with its position."""
     functions = [(slice(*match.span()), _function_call(match)) for match in _FUNCTION.finditer(text)]
     commands = harness_for(harness).text_commands
     if commands is None:
@@ -74,7 +74,7 @@ def replace_text_call(text: str, other: str, harness: str) -> str | None:
 
 
 def _place_of_call(text: str, harness: str) -> slice | None:
-    """Return the place of the only call that a harness takes from a text."""
+    """Return the position of the only call that a harness takes from a text."""
     placed = _placed_calls(text, harness)
     return placed[0][0] if len(placed) == 1 else None
 

@@ -134,9 +134,9 @@ def find_text_intent(text: str) -> TextKind:
 
     - `error`: an error of the model's provider, and nothing else.
     - `question`: the text ends with one.
-    - `command`: a shell block alone, or behind an announcement.
+    - `command`: a shell block alone, or after an announcement.
     - `announcement`: it names a next act of the agent and no finished work, and does not wait for the user.
-    - `refusal`: it begins by saying that the agent gives up, cannot or will not help.
+    - `refusal`: it begins with the statement that the agent gives up, cannot or will not help.
     - `answer`: anything else, an empty text too.
     """
     plain = (_THOUGHT.sub("", text) if "<th" in text else text).strip()
@@ -161,7 +161,7 @@ def _names_act(text: str) -> bool:
 
 
 def _is_bare(text: str) -> bool:
-    """Return whether a short text shows nothing, and reports no work done before its last sentence."""
+    """Return whether a short text contains no output, and reports no work before its last sentence."""
     if "```" in text or _LISTED.search(text):
         return False
     return not any(_TOLD.search(each) and not _UNDONE.search(each) for each in _sentences(text)[:-1])

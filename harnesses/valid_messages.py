@@ -23,8 +23,8 @@ UNPARSED = "_unparsed_arguments"
 class MessageBuilder:
     """Builder of valid messages from recorded ones; `out` is valid after a call of `ready`.
 
-    Text that comes between the answers to calls is put behind them. Messages are only appended to `out`, so
-    the messages shown at an earlier step are a prefix of those shown later.
+    Text between the answers to calls is moved after them. Messages are only appended to `out`, so the
+    messages shown at an earlier step are a prefix of those shown later.
     """
 
     out: list[Message] = field(default_factory=list)
@@ -51,7 +51,7 @@ class MessageBuilder:
             self._add_text(_valid_message(message))
 
     def _add_text(self, message: Message) -> None:
-        """Add a text that answers no call; it comes after the answers still expected."""
+        """Add a text that answers no call; it is placed after the answers still expected."""
         if any(self._waiting.values()):
             self._deferred.append(replace(message, role="user"))
         elif message.role == "user" or not self.out:

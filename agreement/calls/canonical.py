@@ -98,7 +98,7 @@ def canonicalize_action(
 def end_key(operation: Operation, target: str | None) -> str:
     """Return the key of an action that ends the session or asks the user.
 
-    `target` tells apart the ways to finish: None for finished, else given up, refused or only announced.
+    `target` distinguishes the ways to end: None for finished, else given up, refused or only announced.
     """
     if operation != Operation.FINISH or target is None:
         return str(operation)

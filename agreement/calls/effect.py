@@ -64,5 +64,5 @@ def is_scratch(path: str) -> bool:
 
 
 def create_intent(path: str) -> tuple[str, str]:
-    """Return the intent of creating a file: its name in any folder; scratch files are one."""
+    """Return the intent of creating a file: its name in any folder. All scratch files share one intent."""
     return ("create", "(scratch)" if is_scratch(path) else posixpath.basename(path))

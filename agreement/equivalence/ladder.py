@@ -33,10 +33,10 @@ ENDING_CLASSES = frozenset(map(str, _ENDS))
 class ActionKeys:
     """The keys of an action on each level, and its effects.
 
-    `parts` are the keys of its effects, `reading` is True where it only reads. `bare` is True for a text
-    without a call. `decisive` is False where the intent says little about the decision. `guess` is True where
-    it refers to names that nothing shown so far holds. `broken` is True for a student's
-    action that could not be carried out (`student_action`).
+    `parts` are the keys of its effects. `reading` is True if it only reads. `bare` is True for a text
+    without a call. `decisive` is False if the intent says little about the decision. `guess` is True if it
+    refers to names that no message so far contains. `broken` is True for a student's action that could not
+    be carried out (`student_action`).
     """
 
     exact: str
@@ -126,7 +126,7 @@ def _class_of(work: Sequence[tuple[ActionEffect, bool]]) -> str:
 
 
 def in_ladder_dead_zone(one: ActionKeys, other: ActionKeys) -> bool:
-    """Return whether two actions share an intent, or one does a part of what the other does."""
+    """Return whether two actions share an intent, or one does part of what the other does."""
     if one.intent == other.intent:
         return True
     return bool(one.parts and other.parts) and (one.parts <= other.parts or other.parts <= one.parts)

@@ -31,11 +31,11 @@ class LaterAction:
 def judge_lookahead(
     chosen: ActionKeys, student: ActionKeys, failed: bool, later: Sequence[LaterAction]
 ) -> Ahead:
-    """Return what the next steps say of a pair, "" for nothing.
+    """Return the verdict of the later steps on a pair, "" if they decide nothing.
 
-    `failed` is whether a call of the student's own action failed. `order_only` needs that both only read and
-    that every effect of the teachers' action is, by intent, among the following steps. A step that changes
-    something ends the search.
+    `failed` is whether a call of the student's own action failed. `order_only` needs that both actions only
+    read and that every effect of the teachers' action is, by intent, among the following steps. The search
+    ends at the first step that changes something.
     """
     reading = chosen.reading and student.reading
     missing = {effect.intent for effect in chosen.effects}
@@ -54,9 +54,9 @@ def judge_lookahead(
 def look_ahead(
     state: TraceState, tools: tuple[ToolSpec, ...], chosen: Action, record: ContextHistory | None = None
 ) -> Ahead:
-    """Return what the steps after a state say of the action chosen there (`judge_lookahead`).
+    """Return the verdict of the steps after a state on the action chosen there (`judge_lookahead`).
 
-    A call failed where its result is marked as an error.
+    A call failed if its result is marked as an error.
     """
     known = record or replay_context(state.context, state.trace.harness)
     following = [step for step in state.context.steps if step.index > state.step.index][:WITHIN]

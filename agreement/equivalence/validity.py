@@ -46,9 +46,9 @@ def why_reply_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: s
 
 
 def _acts(action: Action, tools: Sequence[ToolSpec], harness: str) -> bool:
-    """Return whether the harness would carry something out.
+    """Return whether the harness would execute something.
 
-    That is a call, or a command in the text where no tool is offered.
+    That is a call, or a command in the text if no tool is offered.
     """
     return bool(action.tool_calls) or (not tools and bool(calls_in_text(action.text, harness)))
 

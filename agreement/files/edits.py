@@ -27,8 +27,8 @@ _BLOCK = re.compile(
 class TextChange:
     """One change of a text.
 
-    `old` becomes `new`, everywhere with `every`. Where `first` is set, lines `first` to `last` become `new`;
-    with `last` before `first` it is an insertion before line `first`.
+    `old` is replaced by `new`, at every occurrence if `every`. If `first` is set, lines `first` to `last`
+    are replaced by `new`; with `last` before `first`, `new` is inserted before line `first`.
     """
 
     old: str
@@ -39,7 +39,7 @@ class TextChange:
 
 
 def parse_edit_changes(arguments: Mapping[str, Any]) -> tuple[TextChange, ...] | None:
-    """Return the changes an editing call asks for, None where its arguments do not say."""
+    """Return the changes an editing call asks for, None if its arguments do not specify them."""
     edits = arguments.get("edits")
     if isinstance(edits, list):
         found = [parse_edit_changes(edit) for edit in edits if isinstance(edit, Mapping)]

@@ -36,14 +36,14 @@ class FileText:
 
     @property
     def lines(self) -> list[str]:
-        """Return the lines of the pieces, with a marker where something unknown lies between them."""
+        """Return the lines of the pieces, with a marker in place of each unknown part."""
         lines: list[str] = []
         for piece in self.pieces:
             lines += (_GAP, *piece.lines) if lines else piece.lines
         return lines
 
     def seen(self, piece: FilePiece, total: int | None) -> "FileText":
-        """Return the file with one more piece, joined with those it touches; newer lines win."""
+        """Return the file with one more piece, merged with those it touches; its lines replace older ones."""
         if not piece.lines:
             return replace(self, total=total or self.total)
         apart = [p for p in self.pieces if p.last < piece.first - 1 or p.first > piece.last + 1]
@@ -58,7 +58,7 @@ class FileText:
         return FileText(tuple(sorted((*apart, joined), key=lambda p: p.first)), total or self.total)
 
     def changed(self, changes: tuple[TextChange, ...]) -> "FileText | None":
-        """Return the file after changes in order; None where one cannot be made on what is known."""
+        """Return the file after changes in order; None if a change cannot be applied to the known text."""
         state: FileText | None = self
         for change in changes:
             state = _changed(state, change) if state is not None else None

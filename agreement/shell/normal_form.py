@@ -22,11 +22,11 @@ class PlacedCommand:
 
 @lru_cache(maxsize=4096)
 def place_commands(line: str, cwd: str | None) -> tuple[PlacedCommand, ...] | None:
-    """Return the commands of a line run in `cwd`, each with its folder; None where it cannot be read.
+    """Return the commands of a line run in `cwd`, each with its folder; None if the line cannot be parsed.
 
-    `cd X &&` becomes the folder of what follows. Quotes are removed;
-    the order of words stays. After a `cd` to a place that the line does not name, the folder is that
-    `cd`. A line with a subshell counts as unreadable, because a `cd` in it does not reach further.
+    `cd X &&` becomes the folder of the commands after it. Quotes are removed; the order of words stays.
+    After a `cd` to a variable or another place that the line does not name, the folder is that `cd` itself.
+    A line with a subshell counts as unreadable, because a `cd` in it has no effect outside.
     """
     commands = parse_command(line)
     if not commands or any(command.joiner in ("(", ")") for command in commands):

@@ -146,9 +146,9 @@ def _other(commands: Sequence[SimpleCommand], effects: _Effects, folder: str) ->
 
 
 def _is_decisive(judged: CommandEffect, commands: Sequence[SimpleCommand]) -> bool:
-    """Return whether the intent says what is done.
+    """Return whether the intent identifies what is done.
 
-    It does not for the files git takes or restores, nor for what a pipe or variable names.
+    It does not for the files that git takes or restores, nor for targets given by a pipe or variable.
     """
     if judged.operation == Operation.VCS:
         return not judged.mutating or judged.target in ("git commit", "git commit --amend")

@@ -32,9 +32,9 @@ _NEW = "new"
 
 @dataclass(frozen=True, slots=True)
 class StopDecision:
-    """A decision on whether asking ends at a step.
+    """A decision on whether to stop asking at a step.
 
-    `reason` says why, "" where asking goes on. `batch_size` is how many of the next teachers may be asked
+    `reason` says why, "" if asking goes on. `batch_size` is the number of next teachers that may be asked
     together because no answer among them could make another one superfluous.
     """
 
@@ -99,14 +99,14 @@ def _may_decide(
 
 
 def _most_favourable(known: ActionKeys) -> ActionKeys:
-    """Return the action with everything that could prevent a pair removed."""
+    """Return a copy without guesses and with all effects proven, so that neither can prevent a pair."""
     return replace(
         known, guess=False, effects=tuple(replace(effect, proven=True) for effect in known.effects)
     )
 
 
 class EarlyStopper:
-    """A judge of which steps of a replay need no further teacher; each reply is evaluated once."""
+    """An early stopper that decides at which steps no further teacher is asked; evaluates a reply once."""
 
     def __init__(
         self, states: Mapping[str, tuple[TraceState, tuple[ToolSpec, ...]]], policy: VotePolicy, stop: Stop
@@ -123,7 +123,7 @@ class EarlyStopper:
         self._seen: dict[tuple[str, str, int], ValidVote | None] = {}
 
     def decide(self, step_id: str, replies: Sequence[TeacherReply], waiting: Sequence[str]) -> StopDecision:
-        """Return whether asking ends at a step after these replies.
+        """Return whether no further teacher is asked at a step after these replies.
 
         `replies` holds all replies of each teacher that answered; `waiting` the families of teachers that may
         still be asked. An unknown step is never decided.

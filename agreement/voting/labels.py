@@ -61,10 +61,10 @@ class _Lead:
 
 
 def label_of(votes: Sequence[ValidVote], student: ActionKeys, policy: VotePolicy) -> VoteLabel:
-    """Return what the votes decide against the student's action, whatever their order.
+    """Return the decision of the votes against the student's action; their order does not matter.
 
-    Votes are valid ones of different teachers. The leading action needs strictly more votes than any other.
-    `too_few_votes`: fewer votes than the threshold; `student_did_nothing`: neither text nor call.
+    `votes` are valid and of different teachers. The leading action needs strictly more votes than any
+    other. `too_few_votes`: fewer votes than the threshold; `student_did_nothing`: neither text nor call.
     """
     if student.action_class == EMPTY_KEY:
         return VoteLabel("student_did_nothing")
@@ -139,8 +139,8 @@ def _judge(chosen: ActionKeys, student: ActionKeys, lead: _Lead, policy: VotePol
 def label_tells_apart(chosen: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
     """Return whether two actions of the same intent still make a pair.
 
-    They do where the student's cannot be carried out, where only the student guesses names, or where neither
-    guesses and they query the same tables for different things.
+    They do if the student's action cannot be carried out, if only the student guesses names, or if neither
+    guesses and both query the same tables for different things.
     """
     if student.broken:
         return True
@@ -155,7 +155,7 @@ def label_tells_apart(chosen: ActionKeys, student: ActionKeys, policy: VotePolic
 def _needs_extra_vote(chosen: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
     """Return whether a pair needs one vote more than the threshold.
 
-    It does for a guess against an action that is none, and between two writes of unknown outcome.
+    It does if the chosen action is a guess and the student's is not, and for two writes of unknown outcome.
     """
     if policy.proven and chosen.action_class in WRITES and student.action_class in WRITES:
         return not (student.broken or (is_proven(chosen) and is_proven(student)))
@@ -172,7 +172,7 @@ def is_proven(keys: ActionKeys) -> bool:
 
 
 def _shortest(votes: Sequence[ValidVote], backers: Sequence[int]) -> int:
-    """Return the index of the shortest vote that is no guess."""
+    """Return the index of the shortest vote that is not a guess."""
 
     def sort_key(place: int) -> tuple[bool, int, str, str]:
         vote = votes[place]

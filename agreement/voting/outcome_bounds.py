@@ -27,9 +27,9 @@ from tracemill.harnesses.core.vocabulary import WRITES
 def bounds_exclude_pair(
     votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: VotePolicy
 ) -> bool:
-    """Return whether no completion makes a pair.
+    """Return whether no outcome of the outstanding votes makes a pair.
 
-    `waiting` has the families of the teachers whose votes are outstanding.
+    `waiting` has the families of the teachers that have not voted yet.
     """
     if student.action_class == EMPTY_KEY:
         return True
@@ -46,9 +46,9 @@ def bounds_exclude_pair(
 def bounds_ensure_pair(
     votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: VotePolicy
 ) -> bool:
-    """Return whether the votes make a pair and every completion makes the same one.
+    """Return whether the votes make a pair, and the same one whatever the outstanding votes are.
 
-    The same one has the same key, or the same intent where that was agreed on.
+    It is the same pair if its key is the same, or its intent if the votes agree by intent.
     """
     label = label_of(votes, student, policy)
     if label.verdict != "pair" or not waiting:
@@ -63,7 +63,7 @@ def bounds_ensure_pair(
 def _may_be_half_bare(
     votes: Sequence[ValidVote], label: VoteLabel, student: ActionKeys, policy: VotePolicy
 ) -> bool:
-    """Return whether all votes must agree, or must where a text joins an end of the work by a call."""
+    """Return whether all votes must agree, or must as soon as a text joins votes for a finishing call."""
     backers = [votes[place].keys for place in label.backers]
     return policy.bare_needs_all and any(
         keys.bare != student.bare or keys.action_class in ENDING_CLASSES for keys in backers
@@ -71,7 +71,7 @@ def _may_be_half_bare(
 
 
 def _never_in_pair(keys: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
-    """Return whether no group with this vote makes a pair, whoever joins it."""
+    """Return whether no group that contains this vote can make a pair, whatever votes join it."""
     by_intent = label_agrees_by_intent(keys, student, policy)
     if keys.at(policy.level) == student.at(policy.level) and not by_intent:
         return True
@@ -97,7 +97,7 @@ def _may_win(
     waiting: Sequence[str],
     policy: VotePolicy,
 ) -> bool:
-    """Return whether a group can lead where every outstanding vote joins it."""
+    """Return whether a group can lead if every outstanding vote joins it."""
     most = len(group) + len(waiting)
     others = Counter(v.keys.at(policy.level) for place, v in enumerate(votes) if place not in group)
     families = {votes[place].family for place in group} | set(waiting)
@@ -118,7 +118,7 @@ def _may_win(
 def _fixed_by_key(
     votes: Sequence[ValidVote], label: VoteLabel, student: ActionKeys, waiting: int, policy: VotePolicy
 ) -> bool:
-    """Return whether the backers have one key and no other action can draw level."""
+    """Return whether the backers share one key and no other action can reach as many votes."""
     if len({votes[place].keys.at(policy.level) for place in label.backers}) > 1:
         return False
     if policy.dead_zone and policy.level == "intent" and student.parts:
@@ -128,7 +128,7 @@ def _fixed_by_key(
 
 
 def _largest(rest: Sequence[ActionKeys], policy: VotePolicy) -> int:
-    """Return the most of these votes that have one key."""
+    """Return the largest number of these votes that share one key."""
     return max(Counter(keys.at(policy.level) for keys in rest).values(), default=0)
 
 
@@ -167,7 +167,7 @@ def _single(keys: ActionKeys) -> bool:
 
 
 def _fewest_families(families: Sequence[str], policy: VotePolicy) -> int:
-    """Return the least number of families that a threshold of votes can be of."""
+    """Return the smallest number of families that a threshold of votes can come from."""
     found, missing = 0, policy.threshold
     for _, count in Counter(families).most_common():
         if missing <= 0:

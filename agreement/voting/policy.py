@@ -15,15 +15,16 @@ class VotePolicy:
     """The rule by which votes make a pair.
 
     At least `threshold` valid votes for one action other than the student's are needed, from at least
-    `min_families` vendor families. Votes of the student's own family count only where
-    `exclude_student_family` is False.
+    `min_families` vendor families. Votes of the student's own family count only if `exclude_student_family`
+    is False.
 
-    `unanimous`: all valid votes must agree. `bare_needs_all`: so they must where one side of the pair alone
-    is a text without a call. `level`: where actions count as one. `far`: agreement on intent is enough where
-    the student's action is of another class (at level `effect` alone). `dead_zone`: an action of the
-    student's own intent, or a part of one of both, makes no pair. `proven`: one vote more where both write
-    files and an outcome is unknown. `grounded`: one vote more for a guess, an action that names what nothing
-    shown so far holds, unless the student guesses too and its action is of the same class.
+    `unanimous`: all valid votes must agree. `bare_needs_all`: all must agree if one side of the pair alone
+    is a text without a call. `level`: the level on which two actions count as equal. `far`: agreement on
+    intent is enough if the student's action is of another class (at level `effect` alone). `dead_zone`: an
+    action of the student's own intent, or one that is a part of the other, makes no pair. `proven`: one
+    vote more is needed if both sides write files and an outcome is unknown. `grounded`: one vote more is
+    needed for a guess (an action with names that no message so far contains), unless the student guesses
+    too and its action is of the same class.
     """
 
     name: str = "default"

@@ -49,7 +49,7 @@ Counted = tuple[ToolCall, dict[str, Any] | None, CommandEffect]
 def action_call_effects(
     call: ToolCall, arguments: dict[str, Any] | None, command: CommandEffect, world: EnvironmentState
 ) -> tuple[ActionEffect, ...]:
-    """Return the effects of a call, at least one. Never raise on what a model may emit.
+    """Return the effects of a call, at least one; never raise on a model's output.
 
     `arguments` are the call's in normal form, None where they are no object; `command` is the result of
     `find_call_operation`.
@@ -80,7 +80,7 @@ def action_call_effects(
 
 
 def list_action_effects(counting: Sequence[Counted], world: EnvironmentState) -> list[Done]:
-    """Return the effects of an action's calls, each after the calls before it."""
+    """Return the effects of an action's calls in order; each call sees the changes of the calls before it."""
     if len(counting) == 1:
         call, arguments, command = counting[0]
         return [(effect, command.mutating) for effect in action_call_effects(call, arguments, command, world)]
@@ -105,7 +105,7 @@ def _raw(call: ToolCall, rule: ToolRule | None) -> tuple[ActionEffect, ...]:
 
 
 def _outside(effects: Sequence[ActionEffect]) -> tuple[ActionEffect, ...]:
-    """Return effects of a command line outside of the sandbox: what fails within may work there."""
+    """Return effects marked as run outside of the sandbox, where commands that fail inside may work."""
     return tuple(replace(each, effect=("outside", *each.effect)) for each in effects)
 
 
@@ -165,7 +165,7 @@ def _on_file(
 def _plain(
     command: CommandEffect, name: str, arguments: Mapping[str, Any], rule: ToolRule, world: EnvironmentState
 ) -> ActionEffect:
-    """Return a call as one effect of its arguments, with its target as intent."""
+    """Return a call as a single effect given by its arguments, with its target as intent."""
     target = command.target
     if rule.paths and target is not None and target != rule.default_target:
         target = join_path(world.cwd or "", target)

@@ -55,9 +55,9 @@ def environment_at(
 def _calls_with_results(
     messages: Sequence[Message], number: int, harness: str
 ) -> Iterator[tuple[ToolCall, int, Message]]:
-    """Yield the calls of an action with the index of the answer and the answer.
+    """Yield the calls of an action, each with the index of its result message and that message.
 
-    An action written as text is answered by the next message.
+    The next message counts as the result of an action written as text.
     """
     message = messages[number]
     for made in tool_or_text_calls(Action.of(message), harness):

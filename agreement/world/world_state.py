@@ -32,12 +32,12 @@ class ContextHistory:
     _replayed: dict[str, tuple[int, FileText | None]] = field(default_factory=dict)
 
     def stem_shown(self, stem: str) -> int | None:
-        """Return the number of the first message with a word of that stem, in lower case."""
+        """Return the number of the first message that contains a word of that stem, in lower case."""
         self._count()
         return self._stems.get(stem)
 
     def text_of(self, path: str, cut: int) -> FileText | None:
-        """Return a file as the first `cut` messages leave it; None where nothing of it is known."""
+        """Return the text of a file after the first `cut` messages; None if nothing of it is known."""
         events = self.files.get(path)
         if not events:
             return None
@@ -98,7 +98,7 @@ class EnvironmentState:
         return self.record.opened[at - 1][1] if at else None
 
     def knows(self, names: Iterable[str]) -> bool:
-        """Return whether every part of every name was shown, endings apart.
+        """Return whether every part of every name occurs in the messages so far, ignoring inflection.
 
         `dog_kennels` has the parts dog and kennel.
         """

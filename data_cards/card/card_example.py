@@ -35,7 +35,7 @@ class CardExample:
 
 
 def rank_card_example(pair: DPOPair, chosen_text: str, rejected_text: str) -> tuple[bool, ...]:
-    """Return how little a pair is fit to be the example: the smallest rank is taken."""
+    """Return the rank of a pair as the card's example; the pair with the smallest rank is used."""
     return (
         pair.simulated,
         pair.chosen_operation not in DECIDING,

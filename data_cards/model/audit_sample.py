@@ -40,7 +40,7 @@ class Audit(_Frozen):
 
     @property
     def left(self) -> list[str]:
-        """Return the pairs without a verdict."""
+        """Return the pairs that have no verdict yet."""
         return [name for name in self.pair_ids if name not in self.verdicts]
 
     def with_verdict(self, pair_id: str, verdict: Verdict) -> "Audit":

@@ -261,7 +261,7 @@ def check_files(folder: Path, manifest: Manifest, do: str = "write the release a
 
 
 def restore_files(folder: Path, manifest: Manifest, fresh: Path) -> None:
-    """Replace missing or changed files of a release by equal ones from `fresh`.
+    """Replace missing or changed files of a release by their copies in `fresh`.
 
     `fresh` holds the same content, just written. Raises ReleaseError if a file cannot be restored.
     """

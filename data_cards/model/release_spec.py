@@ -92,9 +92,9 @@ class LabelFigures(_Frozen):
 
 
 class VersionGrowth(_Frozen):
-    """Rows of a version compared with the one before: kept, new, and gone.
+    """Row changes of a version since the one before: rows kept, new, and removed.
 
-    Rows are gone if they are forgotten or a changed recipe drops them.
+    Rows are removed by `tracemill privacy forget` or by a changed recipe.
     """
 
     since: str | None
@@ -126,9 +126,9 @@ class TeacherFigures(_Frozen):
 
 
 class SavedCost(_Frozen):
-    """Money that was saved, in USD at today's prices and each teacher's mean.
+    """Cost saved, in USD, from today's prices and each teacher's mean cost.
 
-    `calls` were not made or read a prompt cache, at `steps` steps.
+    `calls` is the number of calls that were not made or read a prompt cache, at `steps` steps.
     """
 
     usd: float

@@ -282,7 +282,7 @@ def _texts(messages: Iterator[_Message]) -> Iterator[_Text]:
 
 
 def _content(pool: _Pool, pairs: Sequence[_Pair], lengths: Lengths) -> Row:
-    """Return what the page holds of the pairs: `messages`, and `rows` with ranges of them."""
+    """Return the content that the page holds for the pairs: `messages`, and `rows` with ranges of them."""
     places: dict[int, int] = {}
     rows = [_row(pair, lengths, places) for pair in pairs]
     messages = [pool.messages[old].shown(lengths.context) for old in places]
@@ -356,7 +356,7 @@ def _side(wire: str, most: int) -> tuple[_Message, ...]:
 
 
 def pair_fields(row: Row, votes: list[list[Any]]) -> Row:
-    """Return what is said of a pair beside its texts."""
+    """Return the fields of a pair that the page shows beside its texts."""
     marks = [mark for _, mark, _ in votes]
     counted = marks.count("+") + marks.count("-")
     decides = 2 if row["chosen_operation"] in DECIDING else int(row["rejected_operation"] in DECIDING)
@@ -386,7 +386,7 @@ def _line(text: str) -> str:
 
 
 def read_pair_votes(folder: Path) -> dict[str, list[list[Any]]]:
-    """Return votes by pair: teacher, `+` for, `-` against or why it does not count, and operation."""
+    """Return votes by pair: teacher, `+` for, `-` against or a reason to ignore it, and operation."""
     votes: dict[str, list[list[Any]]] = {}
     for row in read_figure_rows(folder, "votes", _VOTE_COLUMNS):
         if row["pair_id"] is not None:

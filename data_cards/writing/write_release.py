@@ -149,8 +149,8 @@ def _finish(spec: ReleaseSpec, folder: Path, written: WrittenTables, gate: Gate 
 def _supersedes(spec: ReleaseSpec, latest: str) -> bool:
     """Return whether `spec` names a later version than the latest one.
 
-    That is so after a version was removed: who has it must find a later one, even with rows that existed
-    before.
+    It does after a version was removed: users of the removed version must get a later one, even if its rows
+    are the same as before.
     """
     return spec.version is not None and parse_version_key(spec.version) > parse_version_key(latest)
 

@@ -185,7 +185,7 @@ class TaskServerEnvironment(Environment[CallToolAction, TaskObservation, TaskSta
 
     @property
     def state(self) -> TaskState:
-        """Return the episode as it stands."""
+        """Return a copy of the episode's state."""
         return TaskState(
             episode_id=self._episode_id,
             step_count=len(self._calls),
@@ -242,7 +242,7 @@ class TaskServerEnvironment(Environment[CallToolAction, TaskObservation, TaskSta
         ]
 
     def _specs(self) -> tuple[ToolSpec, ...]:
-        """Return the tools of the harness, and `finish` where it has none."""
+        """Return the tools of the harness, with a `finish` tool added if it has none."""
         specs = tool_specs(self._harness)
         if any(spec.name == FINISH for spec in specs):
             return specs

@@ -32,7 +32,7 @@ from tracemill.records.message import ToolCall
 
 
 class CodingTaskData(vf.TaskData):
-    """A task: where it lies."""
+    """A task, given by its folder."""
 
     folder: str
 
@@ -48,7 +48,7 @@ class CodingTask(vf.Task[CodingTaskData, WorkingCopyState, CodingTaskConfig]):
 
     @classmethod
     def toolsets(cls, config: CodingTaskConfig) -> list[vf.Toolset]:
-        """Return the server of tools."""
+        """Return the tool server of a rollout."""
         return [TaskTools(config.tools)]
 
     async def setup(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
@@ -61,7 +61,7 @@ class CodingTask(vf.Task[CodingTaskData, WorkingCopyState, CodingTaskConfig]):
 
     @vf.reward(weight=1.0)
     async def tests(self, trace: vf.Trace) -> Mapping[str, float]:
-        """Return the reward: the share of tests that pass, 0 where a monitor or a canary speaks."""
+        """Return the reward: the share of passing tests; 0 after a hack finding or a passing canary."""
         workspace = _WORKSPACES.pop(trace.id)
         calls = [ToolCall(f"call_{n}", *call) for n, call in enumerate(trace.state.calls)]
         try:
@@ -97,7 +97,7 @@ class TracemillTaskset(vf.Taskset[CodingTask, TracemillConfig]):
     """The tasks of a folder."""
 
     def load(self) -> Iterator[CodingTask]:
-        """Give each task with its text as the prompt."""
+        """Yield each task, with its text as the prompt."""
         for task in read_tasks(self.config.tasks):
             data = CodingTaskData(
                 name=task.name,

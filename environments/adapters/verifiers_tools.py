@@ -54,7 +54,7 @@ class TaskTools(vf.Toolset[TaskToolsConfig, WorkingCopyState]):
             mcp.add_tool(self._with_state(self._tool(method)), name=name, description=inspect.getdoc(method))
 
     def _tool(self, method: Callable[..., str]) -> Callable[..., Any]:
-        """Return a method of an environment as a function that calls this server's session."""
+        """Wrap a method of an environment as a function that calls this server's session."""
 
         async def call(**arguments: Any) -> str:
             return await asyncio.to_thread(method, self, **arguments)

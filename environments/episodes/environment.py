@@ -44,7 +44,7 @@ class _TaskEnvironment:
         self._reward: float | None = None
 
     def reset(self, task: str = "", **row: Any) -> str:
-        """Begin the task of this name, the first one where no name is given; return its text."""
+        """Begin the named task, by default the first one, and return its text."""
         chosen = self._tasks.get(task or next(iter(self._tasks)))
         if chosen is None:
             raise EnvironmentTaskError(
@@ -59,7 +59,7 @@ class _TaskEnvironment:
         return chosen.texts[self._level]
 
     def get_reward(self) -> float:
-        """Return the share of the task's tests that pass now; 0 where a monitor or a canary speaks."""
+        """Return the share of the task's tests that pass; 0 after a hack finding or a passing canary."""
         if self._workspace is None:
             return 0.0
         if self._reward is None:

@@ -40,7 +40,7 @@ def nothing(task: Task) -> Policy:
 
 
 def load_policy(name: str, task: Task) -> Policy:
-    """Return `oracle`, `nothing`, or what `module:function` makes of a task."""
+    """Return the policy `oracle` or `nothing`, or the one that `module:function` builds for a task."""
     if name in ("oracle", "nothing"):
         return oracle(task) if name == "oracle" else nothing(task)
     module, colon, function = name.partition(":")

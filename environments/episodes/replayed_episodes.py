@@ -38,7 +38,7 @@ _DURATION = re.compile(r"\bin \d+\.\d+s\b")
 
 @dataclass(frozen=True)
 class _Restored:
-    """A state that was reached again: its task, the files then, what the tools kept, the calls before."""
+    """A state restored by replaying calls: the task, its files, the tool session and the calls."""
 
     task: Task
     harness: HarnessName
@@ -53,7 +53,7 @@ class ReplayedEpisodes:
     name, version = "episodes", 1
 
     def __init__(self, tasks: Sequence[Task] = (), sandbox: Sandbox | None = None) -> None:
-        """Restore episodes of these tasks, told by the text that the agent was given."""
+        """Restore episodes of these tasks; a task is recognised by the text that the agent was given."""
         self._tasks: dict[str, Task | None] = {}
         for task in tasks:
             for text in {*task.texts.values()}:
@@ -66,7 +66,7 @@ class ReplayedEpisodes:
         return type(self)(read_tasks(folder), choose_sandbox())
 
     def restores(self, state: TraceState) -> bool:
-        """Return whether the recorded calls give again what they gave."""
+        """Return whether replaying the recorded calls gives the recorded results."""
         try:
             self._restored(state)
         except NotExecuted:
@@ -74,7 +74,7 @@ class ReplayedEpisodes:
         return True
 
     def succeeds(self, state: TraceState, action: Action, run: int) -> bool:
-        """Execute an action, then the recorded rest, and return whether the task is solved."""
+        """Execute an action, then the recorded calls after it, and return whether the task is solved."""
         at = self._restored(state)
         with self._workspace(at.task, at.folder) as workspace:
             session = workspace.tools(at.harness)
@@ -87,7 +87,7 @@ class ReplayedEpisodes:
             return not hacked and workspace.verdict(random.Random(run)).solved
 
     def close(self) -> None:
-        """Remove what is kept of the last state."""
+        """Remove the files of the last restored state."""
         if self._kept is not None and isinstance(self._kept[1], _Restored):
             remove_tree(self._kept[1].folder)
         self._kept = None
@@ -98,7 +98,7 @@ class ReplayedEpisodes:
         return TaskWorkspace(task, self._sandbox, start=start)
 
     def _restored(self, state: TraceState) -> _Restored:
-        """Return the state as it was reached again. Raises NotExecuted, the same for the same state."""
+        """Return the restored state. Raises NotExecuted, again for a state that failed before."""
         key = str(state.step_id)
         if self._kept is None or self._kept[0] != key:
             self.close()
@@ -150,7 +150,7 @@ def _same(given: str | None, recorded: str) -> bool:
 
 
 def _rest(state: TraceState, action: Action) -> Iterator[ToolCall]:
-    """Give the recorded calls that follow an action, none behind one that ends the episode."""
+    """Yield the recorded calls that follow an action; none after an action that ends the episode."""
     if not action.tool_calls or any(call.name == "finish" for call in action.tool_calls):
         return
     given = 0

@@ -65,7 +65,7 @@ def run_episode(
     most_turns: int = 50,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Episode:
-    """Let a policy work on a task until it answers without a call, finishes or runs out of turns.
+    """Run a policy on a task until it answers without a call, finishes or runs out of turns.
 
     Malformed actions are answered with an error and stay in the record.
     """
@@ -92,7 +92,7 @@ def run_episode(
 
 
 def _as_recorded(answer: Message, harness: HarnessName) -> Message:
-    """Return an answer as the harness keeps it: Claude Code keeps the arguments of calls as objects."""
+    """Return an answer as the harness records it: Claude Code records the arguments of calls as objects."""
     if harness != "claude_code":
         return answer
     calls = []
@@ -116,7 +116,7 @@ def run_episodes(
     most_turns: int = 50,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[Episode]:
-    """Give the episodes of tasks in order, `at_once` at a time; each has a sandbox of its own."""
+    """Yield the episodes of tasks in order, `at_once` at a time, each in its own sandbox."""
 
     def work(number: int, task: Task) -> Episode:
         return run_episode(

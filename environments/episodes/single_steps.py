@@ -14,7 +14,7 @@ from tracemill.records.message import Message
 
 
 def single_steps(episodes: Iterable[Episode], least_value: float = 1.0) -> Iterator[dict[str, Any]]:
-    """Give a row for each state, in order; actions whose value is at least `least_value` are accepted."""
+    """Yield a row for each state, in order; actions whose value is at least `least_value` are accepted."""
     states: dict[str, tuple[Episode, Sequence[Message], int]] = {}
     taken: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for episode in episodes:

@@ -25,7 +25,7 @@ class TaskRewards:
 
 
 def verify_task(task: Task, sandbox: Sandbox, repeat: int = 1) -> TaskRewards:
-    """Judge a task as the agent gets it, and `repeat` times with its original files, each in a fresh copy."""
+    """Judge a task without its feature, and `repeat` times with its original files, in fresh copies."""
     with TaskWorkspace(task, sandbox) as workspace:
         deleted = workspace.verdict().reward
     restored = []

@@ -43,7 +43,7 @@ class EpisodeJudgement:
 
 
 def _sandbox_of(task: Task, sandbox: Sandbox) -> Sandbox:
-    """Return the sandbox for a task: the same, or one of its image."""
+    """Return the sandbox for a task: the given one, or one with the task's image."""
     if not task.image:
         return sandbox
     if not isinstance(sandbox, ContainerSandbox):
@@ -94,7 +94,7 @@ class TaskWorkspace:
         )
 
     def change(self, work: Callable[[Path], object]) -> None:
-        """Let a function of the host change the repository."""
+        """Call `work` on the repository from the host, to change its files."""
         work(self.repository)
         self._sandbox.hand_over(make_readable(self.repository))
 
@@ -104,7 +104,7 @@ class TaskWorkspace:
         shutil.copytree(self._scratch, folder / "tmp", symlinks=True)
 
     def verdict(self, rng: random.Random | None = None) -> Verdict:
-        """Judge the repository as it stands, in a copy that the agent cannot reach any more."""
+        """Judge the current repository, in a copy that the agent cannot reach."""
         with tempfile.TemporaryDirectory(prefix="tracemill-verdict-") as name:
             folder = Path(name)
             folder.chmod(0o755)
@@ -115,9 +115,9 @@ class TaskWorkspace:
             return judge(bed, self.task.exam, candidate, rng)
 
     def findings(self, calls: Sequence[ToolCall]) -> tuple[HackFinding, ...]:
-        """Return what the monitors see in the calls of an episode and in the code as it stands."""
+        """Return the monitors' findings in the calls of an episode and in the current code."""
         return (*monitor_actions(calls), *monitor_code(self.task.repository, self.repository))
 
     def judge(self, calls: Sequence[ToolCall]) -> EpisodeJudgement:
-        """Judge the repository as it stands, and the calls that led to it."""
+        """Judge the current repository, and the calls that led to it."""
         return EpisodeJudgement(self.verdict(), self.findings(calls))

@@ -16,10 +16,10 @@ _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def write_sessions(episodes: Iterable[Episode], folder: Path) -> Path:
-    """Write episodes below a folder, with their outcomes; return what `[sources] paths` names.
+    """Write episodes below a folder, with their outcomes; return the path for `[sources] paths`.
 
-    Claude Code episodes are a file each, with a file of outcomes beside the folder; those of OpenHands are
-    rows of one file.
+    Claude Code episodes are one file each, with a file of outcomes beside the folder; OpenHands episodes
+    are rows of one file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rows: list[str] = []

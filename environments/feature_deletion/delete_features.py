@@ -29,7 +29,7 @@ class Feature:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Return the files it lies in."""
+        """Return the files that contain its functions."""
         return tuple(sorted({function.file for function in self.functions}))
 
     @property
@@ -55,9 +55,9 @@ def choose_features(
     seed: int = 0,
     least_lines: int = LEAST_LINES,
 ) -> Iterator[Feature]:
-    """Give features in turn by kind: a function, a class's methods, a module, functions of several files.
+    """Yield features of each kind in turn: a function, a class's methods, a module, several files.
 
-    Functions of fewer than `least_lines` lines are left alone. Every set of functions is given once.
+    Functions of fewer than `least_lines` lines are skipped. Every set of functions is yielded once.
     """
     rng, all_tests = random.Random(seed), set().union(*covered.values()) if covered else set()
     usable = {
@@ -114,7 +114,7 @@ def _modules(tree: SourceTree, usable: Mapping[str, set[str]]) -> Iterator[froze
 
 
 def _groups(tree: SourceTree, usable: Mapping[str, set[str]], rng: random.Random) -> Iterator[frozenset[str]]:
-    """Give pairs and triples of functions of several files that the same tests call: one feature by use."""
+    """Yield groups of two or three functions in different files that share tests, as features."""
     keys = sorted(usable)
     for key in keys:
         near = [
@@ -150,7 +150,7 @@ def delete_feature(
 
 
 def untested_statements(code: Path, feature: Feature, run: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
-    """Return the feature's statements of which no line was run, each as `file:line` of its first line.
+    """Return the feature's statements that no test runs, each as `file:line` of its first line.
 
     `run` has the lines that were run, by file.
     """

@@ -37,11 +37,11 @@ def make_issue_tasks(
     seed: int = 0,
     report: TaskReport | None = None,
 ) -> Iterator[Task]:
-    """Write a task for each row that passes the gates, below `folder`, and give each as it is made.
+    """Write a task below `folder` for each row that passes the checks, and yield each as it is made.
 
-    `checkouts` are git checkouts by the name of their repository, `OWNER/NAME`. A row that cannot be made a
-    task is counted in `report` with its reason. Raises EnvironmentTaskError, before anything is made, where a
-    row has neither a checkout nor an image that can be run here.
+    `checkouts` are git checkouts by the name of their repository, `OWNER/NAME`. A row that gives no task is
+    counted in `report` with its reason. Raises EnvironmentTaskError, before anything is made, if a row has
+    neither a checkout nor an image that can be run here.
     """
     report = report if report is not None else TaskReport()
     for row in rows:
@@ -155,7 +155,7 @@ def _write(
 
 
 def _changed(before: Path, after: Path) -> list[str]:
-    """Return the files that differ between two trees."""
+    """Return the paths of the files that differ between two trees."""
     names = {path.relative_to(root) for root in (before, after) for path in root.rglob("*") if path.is_file()}
     return sorted(
         name.as_posix()
@@ -166,7 +166,7 @@ def _changed(before: Path, after: Path) -> list[str]:
 
 
 def _symbols(before: SourceTree, after: SourceTree, changed: Sequence[str]) -> list[str]:
-    """Return the functions that a patch changed or added, as tasks name them; files where there are none."""
+    """Return the functions that a patch changed or added, as `file::name`; file paths if there are none."""
 
     def bodies(tree: SourceTree) -> dict[str, list[str]]:
         return {
@@ -186,5 +186,5 @@ def _names(tests: Sequence[str]) -> set[str]:
 
 
 def _name(test: str) -> str:
-    """Return a test's id without the values of its case, which are numbered here."""
+    """Return the name of a test id without the values of its parametrized case."""
     return test.partition("[")[0]

@@ -68,7 +68,7 @@ def make_tasks(
     least_lines: int = LEAST_LINES,
     report: TaskReport | None = None,
 ) -> Iterator[Task]:
-    """Write tasks of a repository below `folder` and give each as it is made.
+    """Write tasks of a repository below `folder`, and yield each as it is made.
 
     `packages` are distributions, installed here, that the repository or its tests import; functions of fewer
     than `least_lines` lines are no feature; `faults` are planted in each feature, one at a time. Raises
@@ -93,12 +93,12 @@ def make_tasks(
 
 
 class TestedRepository:
-    """A repository on which features are tried: its baseline, its canaries, its coverage."""
+    """A repository that features are deleted from: its passing tests, its canaries and its coverage."""
 
     def __init__(
         self, repository: Path, work: Path, sandbox: Sandbox, packages: Sequence[str], seed: int
     ) -> None:
-        """Run the tests of a repository twice; EnvironmentTaskError where none passes."""
+        """Run the tests of a repository twice. Raises EnvironmentTaskError if no test passes both times."""
         self._work, self._seed, self.packages = work, seed, (*TEST_PACKAGES, *packages)
         self.tree: SourceTree = read_source_tree(repository, work / "original")
         self.bed = TestBed(sandbox, shared_packages(self.packages), self.tree.roots)
@@ -134,7 +134,7 @@ class TestedRepository:
     def try_feature(
         self, feature: Feature, number: int, restorations: int, report: TaskReport, faults: int
     ) -> tuple[Path, TaskTests] | None:
-        """Delete a feature and pass it through the gates; None, counted, where one refuses."""
+        """Delete a feature and check it; None, counted in `report`, if a check refuses it."""
         broken = make_readable(delete_feature(self.tree, feature, self._work / f"deleted-{number}"))
         wrong = self._wrong_answers(feature, number, faults)
         exam = self.gates(broken, restorations, report, wrong_answers=wrong)
@@ -150,9 +150,9 @@ class TestedRepository:
         may_count: Callable[[str], bool] = lambda test: True,
         may_guard: Callable[[str], bool] = lambda test: True,
     ) -> TaskTests | None:
-        """Return the exam of code without a feature; None, counted, where a gate refuses.
+        """Return the tests of a task with the code `broken`; None, counted in `report`, if refused.
 
-        `wrong_answers` are named copies of the code that no task may reward; `may_count` and `may_guard`
+        `wrong_answers` are named copies of the code that the tests must fail; `may_count` and `may_guard`
         choose tests.
         """
         run = self._run(broken, self.tree.tests)
@@ -178,7 +178,7 @@ class TestedRepository:
         return exam
 
     def _wrong_answers(self, feature: Feature, number: int, faults: int) -> Iterator[tuple[str, Path]]:
-        """Give copies of the code: bodies that return nothing, then one fault each in the original."""
+        """Yield wrong solutions: the functions with empty bodies, then the original with one fault each."""
         idle = delete_feature(self.tree, feature, self._work / f"idle-{number}", "return None")
         yield "a body that returns nothing", make_readable(idle)
         untested = untested_statements(self.tree.code, feature, self._lines)
@@ -192,7 +192,7 @@ class TestedRepository:
                 yield "a planted fault", make_readable(faulty)
 
     def _exam(self, counted: Sequence[str], kept: Sequence[str]) -> TaskTests:
-        """Return an exam of the files that hold the counted tests, and of others while they are quick."""
+        """Return the task's tests: files with counted tests, and other files as long as they run quickly."""
         seconds: defaultdict[str, float] = defaultdict(float)
         for test, each in self.baseline.items():
             seconds[_file(test)] += each
@@ -218,7 +218,7 @@ class TestedRepository:
     def write(
         self, made: tuple[Path, TaskTests], feature: Feature, origin: Origin, folder: Path, number: int
     ) -> Task:
-        """Write a task: what the agent sees, the exam, the original."""
+        """Write a task: the files that the agent sees, the tests and the original."""
         broken, exam = made
         name = f"{origin.name}-{number:03}"
         callers = len({test for function in feature.functions for test in self.covered[function.key]})

@@ -20,10 +20,10 @@ _COMPUTED |= {ast.FloorDiv: ast.Mult}
 def plant_faults(
     code: Path, symbols: Sequence[str], untested: Collection[str], rng: random.Random, most: int
 ) -> Iterator[tuple[str, str]]:
-    """Give at most `most` faults, each as a file below `code` and its text with that fault alone.
+    """Yield at most `most` faults, each as a file below `code` and its text with that fault alone.
 
-    `symbols` are functions as `file::name`, in whose bodies the faults lie; `untested` are statements, as
-    `file:line`, that are left as they are. Every place is changed at most once.
+    `symbols` are functions as `file::name`, whose bodies are changed; `untested` are statements, as
+    `file:line`, that are left as they are. Every AST node is changed at most once.
     """
     places: list[tuple[str, int]] = []
     for file in sorted({symbol.partition("::")[0] for symbol in symbols}):
@@ -42,7 +42,7 @@ def _parse(path: Path) -> ast.Module:
 def _changeable(
     tree: ast.Module, file: str, symbols: Sequence[str], untested: Collection[str]
 ) -> list[ast.AST]:
-    """Return what can be changed in the functions of a file, in the order of the tree."""
+    """Return the AST nodes in the functions of a file that a fault may change, in order."""
     names = [symbol.partition("::")[2].split(".") for symbol in symbols if symbol.partition("::")[0] == file]
     bodies = [body for name in names for body in _bodies(tree, name)]
     left = {each for body in bodies for node in _silent(body, file, untested) for each in ast.walk(node)}
@@ -51,7 +51,7 @@ def _changeable(
 
 
 def _bodies(tree: ast.AST, name: Sequence[str]) -> Iterator[list[ast.stmt]]:
-    """Give the bodies of the functions of a dotted name."""
+    """Yield the bodies of the functions with a dotted name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name[0]:
             if len(name) > 1:
@@ -61,7 +61,7 @@ def _bodies(tree: ast.AST, name: Sequence[str]) -> Iterator[list[ast.stmt]]:
 
 
 def _silent(body: Sequence[ast.stmt], file: str, untested: Collection[str]) -> Iterator[ast.AST]:
-    """Give statements that tests do not run or seldom look at: messages of errors, docstrings."""
+    """Yield statements whose change no test notices: unrun statements, raised errors and docstrings."""
     for statement in body:
         for node in ast.walk(statement):
             constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)

@@ -18,7 +18,7 @@ _NEEDED = (*_TEXTS, "FAIL_TO_PASS")
 
 @dataclass(frozen=True)
 class IssueRow:
-    """A row: a commit of a repository, the patch that resolves an issue, and the tests that tell."""
+    """A row: a commit of a repository, the patch that resolves an issue, and the tests that verify it."""
 
     instance_id: str
     repo: str
@@ -33,7 +33,7 @@ class IssueRow:
 
 
 def read_issue_rows(path: Path) -> Iterator[IssueRow]:
-    """Give the rows of a file: a JSON list, JSON lines, or Parquet.
+    """Yield the rows of a file: a JSON list, JSON lines, or Parquet.
 
     Raises EnvironmentTaskError, with the number of the row, where one lacks a field.
     """
@@ -70,7 +70,7 @@ def _rows(path: Path) -> list[Mapping[str, Any]]:
 
 
 def _tests(value: Any, number: int, path: Path) -> tuple[str, ...]:
-    """Return names of tests, which rows hold as a list or as the JSON text of one."""
+    """Parse the test names of a row: a list, or a JSON text of one."""
     try:
         found = json.loads(value) if isinstance(value, str) else value
         return tuple(str(each) for each in found)
@@ -108,7 +108,7 @@ def check_out(checkout: Path, row: IssueRow, folder: Path, *patches: str) -> Pat
 def _git(
     *arguments: object, stdin: bytes = b"", within: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git, which is to take no repository above a folder for that of the folder."""
+    """Run git; with `within`, ignore repositories above that folder."""
     ceiling = {"GIT_CEILING_DIRECTORIES": str(within.parent)} if within else {}
     return subprocess.run(
         ["git", "-c", "safe.directory=*", *map(str, arguments)],

@@ -39,12 +39,12 @@ class Function:
 
     @property
     def key(self) -> str:
-        """Return how a traced call names it: a code object begins at the first decorator."""
+        """Return the key that the call trace uses for it: file and line of the first decorator."""
         return f"{self.file}:{self.first_line}"
 
     @property
     def symbol(self) -> str:
-        """Return `file::name`, as tasks say it."""
+        """Return `file::name`, the notation of tasks."""
         return f"{self.file}::{self.name}"
 
     @property
@@ -107,7 +107,7 @@ def _move(source: Path, target: Path) -> None:
 
 
 def read_functions(code: Path) -> Iterator[Function]:
-    """Give every function and method below a folder; files that do not parse are passed over."""
+    """Yield every function and method below a folder; files that do not parse are skipped."""
     for path in sorted(code.rglob("*.py")):
         file = path.relative_to(code).as_posix()
         if file in ("setup.py", "noxfile.py") or file.startswith(
@@ -146,7 +146,7 @@ def _functions(node: ast.AST, file: str, lines: Sequence[str], within: str) -> I
 
 
 def _first_body_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Return the first line of the body, decorators of a nested definition included."""
+    """Return the line on which the body begins, including decorators of a nested definition."""
     body = node.body[0]
     decorators = getattr(body, "decorator_list", [])
     return min([body.lineno, *(each.lineno for each in decorators)])

@@ -44,7 +44,7 @@ cp -R "$(dirname "$0")/files/." /repository/
 def write_harbor_files(
     folder: Path, name: str, instruction: str, about: Mapping[str, Any], exam: Mapping[str, Any]
 ) -> None:
-    """Write what Harbor reads beside the trees of a task."""
+    """Write the files that Harbor needs beside the folders of a task."""
     origin = about["origin"]
     dockerfile = DOCKERFILE.format(python="3.11", packages=" ".join(exam["packages"]))
     if about["image"]:
@@ -78,14 +78,14 @@ def write_harbor_files(
 
 
 def write_settings(path: Path, settings: Mapping[str, Any]) -> None:
-    """Write task.toml, whole or not at all."""
+    """Write task.toml atomically."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_text(_toml(settings), encoding="utf-8")
     partial.replace(path)
 
 
 def _toml(values: Mapping[str, Any], within: str = "") -> str:
-    """Return values as TOML: plain values first, tables behind them."""
+    """Return values as TOML: plain values first, then tables."""
     plain = {key: value for key, value in values.items() if not isinstance(value, Mapping)}
     tables = {key: value for key, value in values.items() if isinstance(value, Mapping)}
     lines = [f"[{within}]"] if within and plain else []
@@ -100,6 +100,6 @@ def _toml(values: Mapping[str, Any], within: str = "") -> str:
 
 
 def _key(name: str) -> str:
-    """Return a key of TOML, in quotes where it needs them."""
+    """Return a TOML key, quoted if necessary."""
     bare = name.replace("_", "").replace("-", "")
     return name if bare.isascii() and bare.isalnum() else json.dumps(name, ensure_ascii=False)

@@ -28,7 +28,7 @@ SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 def run(exam: dict, mix: MixedTests) -> dict:
-    """Return what a child process says of a copy of the tests, some of them wrong."""
+    """Run a copy of the tests, some of them wrong, in a child process; return the outcomes."""
     user = 100_000 + secrets.randbelow(1_000_000)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -44,7 +44,7 @@ def run(exam: dict, mix: MixedTests) -> dict:
 
 
 def clear(user: int) -> None:
-    """End the processes of a user and remove its files."""
+    """Kill the processes of a user and remove its files."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if process.stat().st_uid == user:
@@ -57,7 +57,7 @@ def clear(user: int) -> None:
 
 
 def outcomes(exam: dict, folder: Path, number: int) -> dict:
-    """Return what a child process says of the tests in a folder."""
+    """Run the tests in a folder in a child process; return the outcomes."""
     marker, tests = secrets.token_hex(16), folder / "tests"
     places = {"repository": str(REPOSITORY), "tests": str(tests), "packages": PACKAGES}
     request = {
@@ -91,7 +91,7 @@ def outcomes(exam: dict, folder: Path, number: int) -> dict:
 
 
 def main() -> None:
-    """Write the reward, and what it rests on beside it."""
+    """Write the reward, and a report of the runs beside it."""
     os.umask(0o022)
     exam = json.loads((HERE / "exam.json").read_text(encoding="utf-8"))
     if os.getuid() == 0:

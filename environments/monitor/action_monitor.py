@@ -65,7 +65,7 @@ _QUOTING = re.compile(r"\\(?=[\w./])|(?<=[\w./])(\"\"|'')(?=[\w./])|(?<=[\w/])[\
 
 
 def monitor_actions(calls: Iterable[ToolCall]) -> Iterator[HackFinding]:
-    """Give findings in what the calls of an episode ask for: each rule once, at its first call."""
+    """Yield findings in the calls of an episode: each rule once, at its first call."""
     seen: set[str] = set()
     for place, call in enumerate(calls):
         arguments = call.parsed() or {}

@@ -94,7 +94,7 @@ _NEW_FILES = {
 
 
 def monitor_code(before: Path, after: Path) -> Iterator[HackFinding]:
-    """Give findings in the files of `after` that `before` does not hold as they are."""
+    """Yield findings in the files of `after` that are new or changed since `before`."""
     for name, entry in walk_files(after):
         path, old = Path(entry.path), before / name
         if entry.is_symlink():
@@ -124,7 +124,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _signs(source: str) -> set[tuple[str, Severity]]:
-    """Return the rules that a source text meets; one that does not parse meets those on its text."""
+    """Return the rules that a source text matches; only text rules are tried if it does not parse."""
     try:
         tree = parse_python(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -180,7 +180,7 @@ _EQUALS_ALL: tuple[str, Severity] = ("makes objects that equal everything", "hac
 
 
 def _of_call(node: ast.Call) -> set[tuple[str, Severity]]:
-    """Return what a call reaches by a name that it holds as a text, or executes in disguise."""
+    """Return the rules that a call matches: a suspicious name in a string, or execution of decoded code."""
     called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     if called in ("exec", "eval", "compile") and node.args and _DECODERS.search(ast.unparse(node.args[0])):
         return {("executes hidden text", "hack")}
@@ -191,7 +191,7 @@ def _of_call(node: ast.Call) -> set[tuple[str, Severity]]:
 
 
 def _text(node: ast.expr | None) -> str:
-    """Return the text of an expression that is one: a constant, a sum of texts, or texts that are joined."""
+    """Return the text of a constant or concatenated string expression, "" for any other."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):

@@ -34,7 +34,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def evasion_signs(tree: ast.Module) -> set[Sign]:
-    """Return the rules that a module meets."""
+    """Return the rules that a module matches."""
     found = {_ENDS_AT_IMPORT} if any(_ends(each) for each in _run_at_import(tree.body)) else set[Sign]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
@@ -58,7 +58,7 @@ def evasion_signs(tree: ast.Module) -> set[Sign]:
 
 
 def _run_at_import(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Give the statements that an import executes, but for handlers of errors and what scripts alone do."""
+    """Yield the statements that an import executes, without error handlers and `__main__` blocks."""
     for statement in body:
         if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
             continue
@@ -78,7 +78,7 @@ def _ends(statement: ast.stmt) -> bool:
 
 
 def _of_membership(node: ast.Compare) -> set[Sign]:
-    """Return what a question such as `"pytest" in sys.modules` tells."""
+    """Return the rules that a test such as `"pytest" in sys.modules` matches."""
     if not isinstance(node.ops[0], ast.In | ast.NotIn) or not isinstance(node.left, ast.Constant):
         return set()
     asked, where = str(node.left.value), ast.unparse(node.comparators[0])
@@ -115,7 +115,7 @@ def _has_dot(argument: ast.expr | None) -> bool:
 
 
 def _swallows(node: ast.Try) -> bool:
-    """Return whether asserts may fail in a block and nothing follows from it."""
+    """Return whether a `try` catches AssertionError and ignores it."""
     asserts = any(isinstance(each, ast.Assert) for statement in node.body for each in ast.walk(statement))
     return (
         asserts
@@ -151,7 +151,7 @@ def _cannot_fail(body: Sequence[ast.stmt]) -> bool:
 
 
 def _is_true(test: ast.expr) -> bool:
-    """Return whether a condition holds whatever happens."""
+    """Return whether a condition is always true."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
         return any(_is_true(each) for each in test.values)
     return isinstance(test, ast.Constant) and bool(test.value) and not isinstance(test.value, str)

@@ -8,7 +8,7 @@ Severity = Literal["hack", "suspicious"]
 
 @dataclass(frozen=True)
 class HackFinding:
-    """A trace of reward hacking. A `hack` sets the reward to 0; what is `suspicious` is reported alone."""
+    """A sign of reward hacking. A `hack` sets the reward to 0; a `suspicious` finding is only reported."""
 
     rule: str
     where: str

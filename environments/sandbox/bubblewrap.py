@@ -20,10 +20,10 @@ _LINKS = {"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "
 
 
 class BubblewrapSandbox:
-    """A sandbox of namespaces: each command has its own, a user of its own and a file system made for it.
+    """A sandbox of Linux namespaces: each command gets its own, with its own user and file system.
 
-    Where this process is root, a sandbox has a user id that nobody else has, since the kernel counts
-    processes by user and never those of root.
+    If this process is root, each sandbox uses a distinct user id, since the kernel counts processes by user
+    and never those of root.
     """
 
     name = "bubblewrap"
@@ -49,7 +49,7 @@ class BubblewrapSandbox:
             )
 
     def hand_over(self, folder: Path) -> None:
-        """Let commands of this sandbox write in a folder of the host."""
+        """Make a host folder writable for commands of this sandbox."""
         if not self._is_root:
             return
         for path in (folder, *folder.rglob("*")):
@@ -121,7 +121,7 @@ class BubblewrapSandbox:
         return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/"]
 
     def _limited(self, limits: Limits) -> list[str]:
-        """Return the start of a command that sets limits and gives up what rights are left."""
+        """Return the beginning of a command line that sets limits and drops the remaining privileges."""
         found = ["/usr/bin/prlimit", f"--nproc={limits.processes}", f"--fsize={limits.file_mb * _MB}"]
         found += [f"--as={2 * limits.memory_mb * _MB}", "--core=0", f"--cpu={int(limits.seconds) + 1}", "--"]
         if self._is_root:

@@ -45,7 +45,7 @@ class ContainerSandbox:
         self.python = (python, *(BARE[:1] if repository else BARE))
 
     def hand_over(self, folder: Path) -> None:
-        """Let everybody write in a folder of the host: the user inside is another one."""
+        """Make a host folder writable for everybody, since the container has another user."""
         for path in (folder, *folder.rglob("*")):
             if not path.is_symlink():
                 path.chmod(0o777 if path.is_dir() else 0o666 | (path.stat().st_mode & 0o111))
@@ -110,7 +110,7 @@ class ContainerSandbox:
                 _ask(self._program, "rm", "--force", "--volumes", name)
 
     def _ran_out_of_memory(self, name: str, folder: Path) -> bool:
-        """Ask the engine, and look for the file by which the monitor of Podman's containers says so."""
+        """Return whether the engine or the file of Podman's monitor reports an out-of-memory kill."""
         said = _ask(self._program, "inspect", "--format", "{{.State.OOMKilled}}", name)
         return said.stdout.strip() == "true" or (folder / "oom").exists()
 
@@ -147,7 +147,7 @@ def _options(engine: str, mounts: Sequence[Mount], limits: Limits, cwd: str) -> 
 
 @cache
 def _working(engine: str, image: str) -> tuple[str, str]:
-    """Return the program of an engine, and the Python that it was seen to run in a container of an image."""
+    """Return the path of an engine, and a Python that works in a container of an image."""
     program = shutil.which(engine)
     if program is None:
         raise EnvironmentTaskError(f"{engine} is not installed", "podman, docker or bubblewrap")
@@ -169,7 +169,7 @@ def _working(engine: str, image: str) -> tuple[str, str]:
 
 
 def _ask(program: str, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[str]:
-    """Return what an engine says."""
+    """Run an engine's command and return the result."""
     return subprocess.run(
         [program, *arguments],
         stdin=subprocess.DEVNULL,

@@ -33,9 +33,9 @@ def execute(
 ) -> Completed:
     """Run a command and return how it ended; all of its processes are gone when this returns.
 
-    Memory and number of its processes and the growth of writable folders are looked at every tenth of a
-    second, beside what the kernel enforces for each process. It has the descriptors of `keep`. Into
-    `pid_file` the command may write the number of a process elsewhere that is killed with it.
+    The memory and number of its processes and the growth of writable folders are checked every tenth of a
+    second, beside the limits that the kernel enforces for each process. The command inherits the
+    descriptors `keep`. It may write the id of another process, which is killed with it, to `pid_file`.
     """
     began, size_before = time.monotonic(), _size(writable)
     process = subprocess.Popen(
@@ -107,7 +107,7 @@ def _feed(process: subprocess.Popen[bytes], stdin: bytes) -> None:
 
 
 def _passed(pid: int, limits: Limits, writable: Sequence[Path], before: int) -> Ending | None:
-    """Return the limit that the processes below this one are past, if any."""
+    """Return the limit that the child processes exceed, if any."""
     memory = count = 0
     with contextlib.suppress(psutil.Error):
         for child in psutil.Process(pid).children(recursive=True):
@@ -124,7 +124,7 @@ def _passed(pid: int, limits: Limits, writable: Sequence[Path], before: int) -> 
 
 
 def _size(folders: Sequence[Path]) -> int:
-    """Return the bytes that files below folders occupy, each at least a block of 4 KB."""
+    """Return the disk space of the files below folders in bytes, at least 4 KB for each file."""
     total = 0
     for folder in folders:
         for _, entry in walk_files(folder):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def walk_files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Give everything but folders below a folder, with its path in it; links are not followed.
+    """Yield every entry below a folder except folders, with its relative path; links are not followed.
 
-    What is nested deeper than a path may be long is passed over.
+    Paths longer than the system allows are skipped.
     """
     left = [("", str(folder))]
     while left:
@@ -29,7 +29,7 @@ def walk_files(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def copy_regular_files(source: Path, target: Path) -> None:
-    """Copy the regular files below a folder but bytecode; what cannot be read is left out."""
+    """Copy the regular files below a folder, without bytecode; unreadable files are skipped."""
     target.mkdir(parents=True, exist_ok=True)
     for name, entry in walk_files(source):
         if not entry.is_file(follow_symlinks=False) or "__pycache__" in name or name.endswith(".pyc"):
@@ -44,5 +44,5 @@ def copy_regular_files(source: Path, target: Path) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder however deep it is; one that is not there is no error."""
+    """Remove a folder of any depth; a missing one is no error."""
     subprocess.run(["rm", "-rf", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)

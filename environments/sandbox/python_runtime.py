@@ -29,13 +29,13 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def interpreter_mounts() -> list[Mount]:
-    """Return mounts of the interpreter; none where it is one of the system's programs."""
+    """Return mounts of the interpreter; none if it is part of the system."""
     prefix = Path(sys.base_prefix).resolve()
     return [] if prefix == Path("/usr") else [Mount(prefix, str(prefix))]
 
 
 def hidden_folders() -> list[str]:
-    """Return folders inside that are to be empty: installed packages, caches of them."""
+    """Return the folders to hide in the sandbox: installed packages and their caches."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     prefix = Path(sys.base_prefix).resolve()
     found = [prefix / "lib" / version / "site-packages", Path("/usr/lib/python3/dist-packages")]
@@ -47,7 +47,7 @@ def hidden_folders() -> list[str]:
 
 
 def make_readable(folder: Path) -> Path:
-    """Let every user read a folder, whatever this process keeps to itself by its umask; return it."""
+    """Make a folder readable for every user, whatever the umask of this process; return it."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))

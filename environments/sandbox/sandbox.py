@@ -45,15 +45,15 @@ class Completed:
 
     @property
     def text(self) -> str:
-        """Return the output as text; what is no UTF-8 is replaced."""
+        """Return the output as text; bytes that are not UTF-8 are replaced."""
         return self.output.decode("utf-8", "replace")
 
 
 class Sandbox(Protocol):
-    """A place for commands that see nothing but system programs and what is mounted, and no network.
+    """A place for commands that see only system programs and mounted folders, and have no network.
 
-    A host folder that is mounted writable must be prepared with `hand_over` first. `python` is the command of
-    the Python inside, without its installed packages.
+    A host folder that is mounted writable must be prepared with `hand_over` first. `python` is the command
+    of the Python inside, without its installed packages.
     """
 
     name: str
@@ -73,5 +73,5 @@ class Sandbox(Protocol):
         ...
 
     def hand_over(self, folder: Path) -> None:
-        """Let commands of this sandbox write in a folder of the host."""
+        """Make a host folder writable for commands of this sandbox."""
         ...

@@ -15,7 +15,7 @@ _X32 = 0x40000000
 
 
 def open_filter() -> int | None:
-    """Return a descriptor from which bubblewrap reads the filter; None where the architecture is another."""
+    """Return a descriptor from which bubblewrap reads the filter; None on an unsupported architecture."""
     known = _ARCHITECTURES.get(platform.machine())
     if known is None:
         return None

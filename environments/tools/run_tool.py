@@ -24,11 +24,11 @@ Values = dict[str, Any]
 
 
 class ToolError(Exception):
-    """The tool refuses; its text is what the agent is shown."""
+    """A tool refused a call; the text is shown to the agent."""
 
 
 class CommandFailed(Exception):
-    """A command ended with another code than 0, or was cut off."""
+    """A command ended with a code other than 0, or was stopped by a timeout."""
 
     def __init__(self, text: str, kind: str) -> None:
         """Keep what the agent is shown and why the call counts as failed."""

@@ -92,11 +92,11 @@ class ToolSession:
         self._state: dict[str, Any] = {"cwd": REPOSITORY, "backups": {}, "seconds": limits.seconds - 5}
 
     def kept(self) -> Mapping[str, Any]:
-        """Return what lasts between calls beside files: working directory, undo buffers."""
+        """Return the state of the session beside files: working directory, undo buffers."""
         return copy.deepcopy(self._state)
 
     def resume(self, kept: Mapping[str, Any]) -> None:
-        """Go on with what another session kept."""
+        """Continue with the state of another session, from `kept`."""
         self._state = copy.deepcopy(dict(kept))
 
     def call(self, call: ToolCall) -> ToolResult:

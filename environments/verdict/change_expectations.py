@@ -54,7 +54,7 @@ class _ExpectedValue:
 
     @property
     def kind(self) -> str:
-        """Return what kind of value is expected; places of one kind may change their values."""
+        """Return the kind of the expected value; values of one kind may be exchanged."""
         if isinstance(self.node, ast.Constant):
             return type(self.node.value).__name__
         return "exception" if isinstance(self.node, ast.Name | ast.Attribute) else ""
@@ -66,7 +66,7 @@ class _ExpectedValue:
 
 
 def _exchanged(places: Sequence[_ExpectedValue], rng: random.Random) -> Mapping[int, str]:
-    """Return the texts of places that took another place's, by start: as many as can have another value."""
+    """Return the exchanged texts by start position: as many expectations as possible get another value."""
     kinds: defaultdict[str, list[_ExpectedValue]] = defaultdict(list)
     for place in places:
         if place.kind and "\n" not in place.text:
@@ -95,7 +95,7 @@ def _exchanged(places: Sequence[_ExpectedValue], rng: random.Random) -> Mapping[
 
 
 def change_expectations(source: str, seed: int) -> str:
-    """Return a test file in which every expectation that is a constant is another one.
+    """Return a test file in which every constant expectation has another value.
 
     A file that does not parse is returned as it is.
     """
@@ -128,7 +128,7 @@ def change_expectations(source: str, seed: int) -> str:
 
 
 def _expectations(tree: ast.AST) -> Iterator[ast.expr]:
-    """Give the expressions that say what is expected, constants and displays of them."""
+    """Yield the expressions of expected values: constants, and lists or dicts of them."""
     tables = {
         target.id: node.value
         for node in ast.walk(tree)
@@ -160,7 +160,7 @@ def _expectations(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def _local_values(tree: ast.AST) -> dict[ast.expr, ast.expr]:
-    """Return, for each use of a local name, the value that the function gave it last above that line."""
+    """Return the value last assigned to a local name above each use of it."""
     found: dict[ast.expr, ast.expr] = {}
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -178,14 +178,14 @@ def _local_values(tree: ast.AST) -> dict[ast.expr, ast.expr]:
 
 
 def _sides(sides: Sequence[ast.expr]) -> Iterator[ast.expr]:
-    """Give the constants of the side that calls nothing, else those of the right one."""
+    """Yield the constants of the side of a comparison without calls, else those of the right side."""
     expected = next((side for side in reversed(sides) if not _calls(side)), sides[-1])
     if not _calls(expected):
         yield from _first_constant(expected)
 
 
 def _parameters(values: ast.expr) -> Iterator[ast.expr]:
-    """Give the last value of each row of a parametrized test: by custom what is expected."""
+    """Yield the last value of each row of a parametrized test, by custom the expected one."""
     if not isinstance(values, ast.List | ast.Tuple):
         return
     for row in values.elts:
@@ -216,7 +216,7 @@ def _first_constant(expression: ast.expr) -> Iterator[ast.expr]:
 
 
 def _other(node: ast.expr, rng: random.Random | None = None, text: str = "") -> str | None:
-    """Return source text of another value of the same kind; None for what is not understood."""
+    """Return source text of another value of the same kind; None for an unsupported expression."""
     rng = rng or random.Random(0)
     if isinstance(node, ast.List):
         return None if node.elts else f"[{rng.randrange(1, 9)}]"
@@ -244,7 +244,7 @@ def _other(node: ast.expr, rng: random.Random | None = None, text: str = "") -> 
 
 
 def _longer(value: str, rng: random.Random) -> str:
-    """Return a text with one of its own characters once more."""
+    """Return a text with one of its own characters repeated."""
     at = rng.randrange(len(value) + 1)
     return value[:at] + rng.choice(value or "ab") + value[at:]
 

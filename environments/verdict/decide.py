@@ -5,10 +5,10 @@ from typing import Protocol
 
 
 class WrongTests(Protocol):
-    """Says which tests of a run were the wrong version."""
+    """The tests that had their wrong version in a run."""
 
     def is_wrong(self, test: str) -> bool:
-        """Return whether the run had the wrong version of a test."""
+        """Return whether the run used the wrong version of a test."""
         ...
 
 
@@ -20,9 +20,10 @@ def decide(
 ) -> tuple[float, list[str], list[str], list[str]]:
     """Return the reward, and the tests that passed, that broke, and whose canaries passed.
 
-    `mixed` holds the outcomes of runs and which tests were wrong in each. The reward is the share of
-    `fail_to_pass` that pass wherever they are right; it is 0 where a test of `pass_to_pass` fails in the
-    first run that has it right, and where a canary passes, which none does on right code.
+    `mixed` holds the outcomes of each run, with the tests that had their wrong version in it. The reward is
+    the share of `fail_to_pass` that pass in every run with their right version. It is 0 if a test of
+    `pass_to_pass` fails in the first run with its right version, or if a canary (a wrong test that fails on
+    the original code) passes.
     """
 
     def right(test: str) -> list[bool]:
@@ -45,9 +46,10 @@ def is_lost(
     canaries: Sequence[str],
     mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
 ) -> bool:
-    """Return whether the reward is 0 whatever further runs say.
+    """Return whether the reward is 0 whatever the remaining runs give.
 
-    Runs come in pairs, in which each test is right once and wrong once. What `decide` finds broken, forged or
-    not passed after a pair it finds after all of them too.
+    Runs come in pairs, and each test has its right version in one run of a pair and its wrong one in the
+    other. A test that broke, was forged or did not pass in one pair counts as such in the end too, so that
+    a reward of 0 after a pair is final.
     """
     return len(mixed) % 2 == 0 and decide(fail_to_pass, pass_to_pass, canaries, mixed)[0] == 0.0

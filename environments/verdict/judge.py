@@ -61,7 +61,7 @@ class Verdict:
 
 
 def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | None = None) -> Verdict:
-    """Run the tests of an exam on a candidate repository and return the verdict."""
+    """Run a task's tests on a candidate repository and return the verdict."""
     rng = rng or random.SystemRandom()
     bed = _timed(bed, exam)
     with PARSING:
@@ -93,18 +93,18 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
 
 
 def passes(bed: TestBed, exam: TaskTests, candidate: Path) -> bool:
-    """Return whether a candidate passes what counts in one process, which is believed: for trusted code."""
+    """Return whether a candidate passes in one process without canaries; for trusted code."""
     run = _timed(bed, exam).run(candidate, exam.tests, exam.files)
     return all(run.passed(test) for test in (*exam.fail_to_pass, *exam.pass_to_pass))
 
 
 def _timed(bed: TestBed, exam: TaskTests) -> TestBed:
-    """Return the bed with the time limit of an exam."""
+    """Return a test bed with the time limit of a task's tests."""
     return replace(bed, limits=replace(bed.limits, seconds=max(_LEAST_SECONDS, _SLOWER * exam.seconds)))
 
 
 def _notes(exam: TaskTests, runs: Sequence[TestRun]) -> list[str]:
-    """Return what speaks against a run beside its outcomes."""
+    """Return notes on a run: changed tests, a limit that ended it, or no result."""
     notes = []
     if digest_of(exam.tests, exam.wrong_tests) != exam.digest:
         notes.append("the tests were changed")

@@ -39,7 +39,7 @@ class MixedTests:
 
 
 def mixes_of(counted: Sequence[str], right: Path, wrong: Path, coin: Callable[[], bool]) -> list[MixedTests]:
-    """Return the copies of a verdict: two pairs of opposites, three pairs for fewer than three functions.
+    """Return the test copies of a verdict: two pairs of opposites, three for fewer than three functions.
 
     `counted` are the ids of the tests that count; `coin` returns a random bool. A candidate that forges the
     outcome of a test must guess in every copy whether the test is right.
@@ -94,7 +94,7 @@ def _mixed(here: bytes, there: bytes, wrong: frozenset[str]) -> bytes:
 
 
 def _changed_functions(here: bytes, there: bytes) -> set[str] | None:
-    """Return the test functions in which two files differ; None where they differ elsewhere too."""
+    """Return the test functions in which two files differ; None if they differ outside of functions too."""
     try:
         ours, theirs = _spans(here), _spans(there)
     except (SyntaxError, ValueError):
@@ -117,7 +117,7 @@ def _outside(lines: list[bytes], spans: list[tuple[str, int, int]]) -> list[byte
 
 
 def _spans(source: bytes) -> list[tuple[str, int, int]]:
-    """Return name, first line and line behind the end of every test function, decorators included."""
+    """Return name, first line and end line (exclusive) of every test function, with its decorators."""
     found: list[tuple[str, int, int]] = []
 
     def visit(node: ast.AST) -> None:

@@ -31,7 +31,7 @@ class Recorder:
         self._seen: set[str] = set()
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Name the cases of a parametrized test by their number: texts of their values may differ."""
+        """Identify the cases of a parametrized test by number, since the texts of their values may differ."""
         counts: dict[str, int] = {}
         for item in items:
             base, bracket, _ = item.nodeid.partition("[")
@@ -47,13 +47,13 @@ class Recorder:
             self.outcomes[name] = "failed" if hasattr(report, "wasxfail") else report.outcome
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        """Begin to trace."""
+        """Start the trace."""
         if self._traced:
             self._seen = set()
             sys.settrace(self._trace)
 
     def pytest_runtest_teardown(self, item: Any) -> None:
-        """End to trace."""
+        """Stop the trace."""
         if self._traced:
             sys.settrace(None)
             self.calls[self._names.get(item.nodeid, str(item.nodeid))] = sorted(self._seen)
@@ -74,7 +74,7 @@ class Recorder:
 
 
 def main() -> None:
-    """Read a request from stdin and write the result, behind its marker, to stdout."""
+    """Read a request from stdin and write the result, after its marker, to stdout."""
     request = json.loads(sys.stdin.read())
     places = request.get("places", {})
     repository, tests, packages = (

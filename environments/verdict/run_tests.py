@@ -21,9 +21,9 @@ _TRACED = 4  # times as long as an untraced run may take: every line is recorded
 
 @dataclass(frozen=True)
 class TestRun:
-    """The results of one test process: outcome and seconds by test id; none where it gave no result.
+    """The results of one test process: outcome and seconds by test id; empty if it gave no result.
 
-    A traced one has the functions that each test calls, and by file the lines that tests run.
+    A traced run also has the functions that each test calls, and the lines that tests run, by file.
     """
 
     __test__ = False  # pytest takes every class of this name for tests
@@ -37,7 +37,7 @@ class TestRun:
     output: str
 
     def passed(self, test: str) -> bool:
-        """Return whether the process said that this test passed."""
+        """Return whether the process reported that this test passed."""
         return self.outcomes.get(test) == "passed"
 
 
@@ -57,8 +57,8 @@ class TestBed:
     ) -> TestRun:
         """Run test files, given relative to `tests`; both folders are read-only for them.
 
-        The tests are copied first: path, times and place on the disk of a mounted folder can be seen
-        inside, and would tell right tests from wrong ones.
+        The tests are copied first, because path, times and inode of a mounted folder are visible inside and
+        would reveal which tests are right.
         """
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as copied:
             shutil.copytree(tests, copied, copy_function=shutil.copyfile, dirs_exist_ok=True)
@@ -100,7 +100,7 @@ class TestBed:
 
 
 def _result(output: str, marker: str) -> dict[str, Any]:
-    """Return the last result behind the marker; empty where there is none of the right shape."""
+    """Return the last result after the marker; empty if none has the right shape."""
     value = read_marked_answer(output, marker)
     try:
         return {

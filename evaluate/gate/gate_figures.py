@@ -37,7 +37,7 @@ _RECALLS = (0.9, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class GateDraw:
-    """The steps of a draw on the counted tasks, and the beliefs learned from each half of them.
+    """The steps of a draw on the counted tasks, and a pair model trained on each half of them.
 
     The key True is the tuning half.
     """
@@ -46,7 +46,7 @@ class GateDraw:
     beliefs: Mapping[bool, PairModel]
 
     def belief_of(self, step: GateStep) -> PairModel:
-        """Return the belief about a step that was learned from the other half."""
+        """Return the pair model for a step, trained on the other half of the tasks."""
         return self.beliefs[not is_tuning(step.task)]
 
 
@@ -76,12 +76,12 @@ def gate_figure_draws(
 
 
 def gate_figures(draws: Sequence[GateDraw], seeds: int, samples: int = 200) -> dict[str, Any]:
-    """Return the figures of each way to choose steps.
+    """Return the figures of each rule of step selection.
 
-    These are the recall of correct pairs by share of the USD, its area, the share of the area between random
-    and oracle, and the share of the USD at 90 and 95 % recall, for baselines, a cold gate, one trained
-    offline on the other half of the tasks, and the oracle. For the gate also the error of its estimated
-    totals.
+    These are the recall of correct pairs by share of the USD, the area under it, the share of the area
+    between random and oracle, and the share of the USD at 90 and 95 % recall, for baselines, an untrained
+    gate, one trained on the other half of the tasks, and the oracle; for the gate also the error of its
+    estimated totals.
     """
     out: dict[str, Any] = {"draws": len(draws), "seeds": seeds, "shares": list(SHARES)}
     if not draws or not seeds:
@@ -111,7 +111,7 @@ def _row(found: Sequence[Sequence[float]], chance: Sequence[float], best: Sequen
 def _curves(
     draws: Sequence[GateDraw], policy: GatePolicy, seeds: int, offline: bool = False
 ) -> list[list[float]]:
-    """Return a curve for every draw and seed."""
+    """Return a recall curve for every draw and seed."""
     found: list[list[float]] = []
     for number, draw in enumerate(draws):
         way = StepSelection(policy, draw.belief_of if offline else None)
@@ -132,7 +132,7 @@ def _usd_at(recalls: Sequence[float], wanted: float) -> float | None:
 
 
 def _totals(draws: Sequence[GateDraw], seeds: int) -> dict[str, float]:
-    """Return estimated over true pairs of all steps under tiered asking, at 30 % of the USD."""
+    """Return the ratio of estimated to true pairs of all steps, for a gate that spends 30 % of the USD."""
     ratios, plain, inside = list[float](), list[float](), list[bool]()
     estimated = true = 0.0
     for number, draw in enumerate(draws):
@@ -156,7 +156,7 @@ def _totals(draws: Sequence[GateDraw], seeds: int) -> dict[str, float]:
 
 
 def _interval(draws: Sequence[GateDraw], samples: int) -> dict[str, tuple[float, float]]:
-    """Return the 95 % interval over tasks of the gate's recall, over all draws at one seed."""
+    """Return the gate's recall by share of USD, as 95 % intervals over resampled tasks."""
     tasks = sorted({step.task for draw in draws for step in draw.steps})
     there = Counter(step.task for draw in draws for step in draw.steps if step.good)
     rng, out = random.Random(0), dict[str, tuple[float, float]]()

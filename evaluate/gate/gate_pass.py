@@ -47,8 +47,8 @@ class GatePassResult:
 class StepSelection:
     """The rule by which a gate pass selects the steps to ask at.
 
-    `prior` is the prior of the model that the gate fits during the pass. With `belief_of` the gate uses that
-    model of a step instead and fits none.
+    `prior` is the prior of the pair model that the gate fits during the pass. With `belief_of` the gate
+    uses the model that it returns for a step, and fits none.
     """
 
     policy: GatePolicy = "voi"
@@ -141,7 +141,7 @@ def _batch(run: _Run, batch: Sequence[GateStep]) -> None:
 
 
 def _ask(run: _Run, step: GateStep, made: ValuedStep, explored: bool, taken: bool) -> None:
-    """Ask at a step if it is explored or taken and the budget covers it, and record the result."""
+    """Ask at a step if it is explored or selected and the budget covers it, and record the result."""
     cost = step.full_usd if explored else step.tiered_usd
     run.kept_usd -= cost if explored else 0.0
     asked = (explored or taken) and run.spent_usd + cost + run.kept_usd <= run.budget_usd
@@ -155,7 +155,7 @@ def _ask(run: _Run, step: GateStep, made: ValuedStep, explored: bool, taken: boo
 
 
 def _score(step: ValuedStep, run: _Run) -> float:
-    """Return the gate's score, or a hash of seed and step where chance chooses."""
+    """Return the gate's score, or a hash of seed and step for random selection."""
     if run.way.policy != "random":
         return step.score
     return int(digest("order", str(run.seed), step.facts.step_id, size=7), 16) / 2**56

@@ -18,12 +18,11 @@ EXPLORE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class GateStep:
-    """A step of a draw: what the gate knows, and the costs and results of asking.
+    """A step of a draw: the gate's features, and the costs and results of asking.
 
     `calls_usd` and `expected_usd` are the actual and expected cost of each teacher, in order. The label is
     certain after `certain` answers; `tiered` asking ends after `agreed`, with the results `tiered_pair` and
-    `tiered_good`. `pair` and `good` are of the full vote;
-    without rewards every pair is good.
+    `tiered_good`. `pair` and `good` are of the full vote; without rewards every pair is good.
     """
 
     task: str
@@ -63,9 +62,9 @@ def build_gate_steps(
     facts: Mapping[tuple[int, str], GateStepFeatures],
     rewarded: bool = True,
 ) -> list[GateStep]:
-    """Return the steps of a draw as a gate sees them.
+    """Return the steps of a draw in the form that a gate reads.
 
-    `rewarded` is whether the table's rewards tell which pairs are correct.
+    `rewarded` is whether the table's rewards show which pairs are correct.
     """
     answers = _mean_answers(steps)
     return [
@@ -133,5 +132,5 @@ def recall_area(recalls: Sequence[float], shares: Sequence[float] = SHARES) -> f
 
 
 def learn_from_gate_steps(steps: Sequence[GateStep]) -> PairModel:
-    """Return the belief of a gate that saw every one of these steps and its result."""
+    """Return the pair model fitted to all of these steps and their results."""
     return learn_pair_model((step.facts.words, float(step.pair)) for step in steps)

@@ -24,7 +24,7 @@ _GOES_ON = Message("assistant", "(the session goes on)")
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """The result of an action, and the outcome of the session; `unknown` where it went on."""
+    """The result of an action, and the outcome of its session; `unknown` if the session went on."""
 
     result: str | None
     ended: bool
@@ -32,9 +32,9 @@ class ActionResult:
 
 
 def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], GateStepFeatures]:
-    """Return the facts of every step of a table, by state number and model.
+    """Return the gate's features of every step of a table, by state number and model.
 
-    Raises TeacherError where the file cannot be read.
+    Raises TeacherError if the file cannot be read.
     """
     acts = {
         (row.state_id, model): answer.action

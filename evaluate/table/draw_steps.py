@@ -24,9 +24,10 @@ CALL_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class TeacherAnswer:
-    """A teacher's action at a step and its vote, None where that is not valid.
+    """A teacher's action at a step and its vote, None if the action is not valid.
 
-    `usd` is the call's cost without a prompt cache, `cached_usd` with one where every earlier step was asked.
+    `usd` is the call's cost without a prompt cache, `cached_usd` with one if every earlier step was asked
+    too.
     """
 
     teacher: str
@@ -40,9 +41,9 @@ class TeacherAnswer:
 class AskedStep:
     """A step of the student.
 
-    `replies` are in the order asked; `asked` is how many of them each way to stop asks. `pair` is the result
-    of the full vote, `kept` that of each way to stop: None for no pair, else its score (`good`, `tie`, `bad`,
-    `unscored`).
+    `replies` are in the order asked; `asked` is the number of them that each stopping rule asks. `pair` is
+    the result of the full vote, `kept` that of each stopping rule: None for no pair, else its score
+    (`good`, `tie`, `bad`, `unscored`).
     """
 
     state: TableState
@@ -78,7 +79,7 @@ WAYS: tuple[Stop, ...] = ("off", "lossless", "tiered")
 
 @dataclass(slots=True)
 class DrawStepBuilder:
-    """A builder of the steps of draws under one rule; decisions are cached across draws."""
+    """A builder of the steps of draws under one vote rule; decisions are cached across draws."""
 
     poll: TableVotes
     rule: VoteRule
@@ -88,7 +89,7 @@ class DrawStepBuilder:
     _means: dict[str, float] = field(default_factory=dict)
 
     def order(self, draw: StudentDraw) -> tuple[str, ...]:
-        """Return the teachers asked, cheapest first by their mean call in the table."""
+        """Return the teachers asked, the one with the cheapest mean call in the table first."""
         asked = may_be_asked(self.poll.table, draw, self.rule.policy)
         return tuple(sorted(asked, key=lambda model: (self._mean_usd(model), model)))
 
@@ -98,9 +99,9 @@ class DrawStepBuilder:
         return self._means[model]
 
     def steps(self, draw: StudentDraw) -> list[AskedStep]:
-        """Return the student's steps where every asked teacher has an answer, by task, then depth.
+        """Return the student's steps at which every asked teacher has an answer, by task, then depth.
 
-        Return no step where nobody may be asked.
+        Return no step if no teacher may be asked.
         """
         order = self.order(draw)
         if not order:

@@ -20,7 +20,7 @@ LEVELS: Mapping[str, Callable[[ActionKeys, ActionKeys], bool]] = {
 
 
 def count_family_agreement(table: Table) -> list[dict[str, Any]]:
-    """Return for every two families the agreement of their models' valid actions, by level.
+    """Return the agreement of valid actions for every two vendor families, by level.
 
     A family is also paired with itself. Totals over all families come first; unknown families have a row of
     their own.

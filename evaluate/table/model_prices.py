@@ -45,7 +45,8 @@ def read_model_prices(path: Path | None) -> Mapping[str, PriceSettings]:
 def spread_model_prices(models: Sequence[str]) -> dict[str, PriceSettings]:
     """Return prices for models in this order, the first the cheapest.
 
-    With more models than rows neighbours share one; with fewer, rows between are skipped.
+    With more models than price rows, neighbouring models share one; with fewer, rows in between are
+    skipped.
     """
     last = max(len(models) - 1, 1)
     places = (round(at * (len(SPREAD_ROWS) - 1) / last) for at in range(len(models)))

@@ -81,8 +81,8 @@ def _by_source(pairs: Sequence[DPOPair]) -> dict[str, Any]:
 def pair_kind_shares(pairs: Sequence[DPOPair]) -> dict[str, Any]:
     """Return the number of pairs, and the share of each kind.
 
-    `deciding`: a side edits, tests or finishes. `navigation`: both sides only look around. Others are classes
-    of chosen actions.
+    `deciding`: a side edits, tests or finishes. `navigation`: both sides only read or search. Other kinds
+    are classes of chosen actions.
     """
     chosen = Counter(pair.chosen_operation for pair in pairs)
     looking = sum({pair.chosen_operation, pair.rejected_operation} <= NAVIGATION for pair in pairs)

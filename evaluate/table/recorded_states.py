@@ -45,8 +45,8 @@ _FOLDER = re.compile(r"\(Current directory: ([^)\n]+)\)")
 class RecordedAction:
     """A model's action in a state.
 
-    `reason` says why it has no vote, "" where it has one. `folded` has the folded text as exact key. `usd` is
-    the cost of asking without a cache. `estimated` is True where tokens are estimated from bytes.
+    `reason` says why it has no vote, "" if it has one. `folded` has the normalised text as its exact key.
+    `usd` is the cost of asking without a cache. `estimated` is True if tokens are estimated from bytes.
     """
 
     model: str
@@ -97,7 +97,7 @@ class Table:
         return tuple(dict.fromkeys(state.task for state in self.states))
 
     def half(self, half: str) -> "Table":
-        """Return the table with the tasks of one half alone (`is_recorded_in_half`)."""
+        """Return a table of the tasks of one half only (`is_recorded_in_half`)."""
         return replace(
             self, states=tuple(state for state in self.states if is_recorded_in_half(state.task, half))
         )
@@ -219,7 +219,7 @@ def _as_called(message: Message, harness: str) -> Message:
 
 
 def recorded_state_calls(calls: Sequence[ToolCall], harness: str) -> tuple[ToolCall, ...]:
-    """Return the calls as made; in SWE-agent a recorded command line becomes its call."""
+    """Return the calls as made; a recorded command line of SWE-agent becomes a call of its tool."""
     if harness != "swe_agent":
         return tuple(calls)
     return tuple(_of_line(call) for call in calls)
@@ -272,7 +272,7 @@ def _spec(call: ToolCall) -> ToolSpec:
 
 
 def _folded(action: Action) -> str:
-    """Return a digest of the action as folded text, without knowledge of tools."""
+    """Return a digest of the action's text with case and whitespace normalised, without reading its calls."""
     parts = (f"{c.name} {fold_text(str(list((c.parsed() or {}).values())))}" for c in action.tool_calls)
     return digest(" ".join(parts) or fold_text(action.text))
 
@@ -288,5 +288,5 @@ def _answer_tokens(action: Action) -> int:
 
 
 def recorded_states_without_vote(states: Iterable[TableState]) -> Counter[str]:
-    """Count why actions have no vote."""
+    """Count the reasons for which actions have no vote."""
     return Counter(done.reason for state in states for done in state.acted.values() if done.reason)

@@ -26,9 +26,9 @@ _LEVELS: tuple[Level, ...] = ("exact", "canonical", "effect")
 
 @dataclass(frozen=True)
 class VoteRule:
-    """A named policy.
+    """A named vote policy.
 
-    `folded`: actions are compared as folded text, and all of them vote.
+    `folded`: actions are compared as normalised text, and all of them vote.
     """
 
     name: str
@@ -43,27 +43,27 @@ class VoteRule:
 
     @cached_property
     def bare(self) -> VotePolicy:
-        """Return the policy without families, which many rules share."""
+        """Return the policy without its family conditions, which many rules share."""
         return replace(self.policy, name="", min_families=1, exclude_student_family=False)
 
     @cached_property
     def group(self) -> str:
-        """Return the same text for rules of the same `bare` policy."""
+        """Return a text that is equal for rules of the same `bare` policy."""
         return repr(self.bare)
 
 
 def list_label_rules() -> tuple[VoteRule, ...]:
-    """Return each level alone with k = 1, 2 and 3 of three votes, and the policies."""
+    """Return a rule for each level with k = 1, 2 and 3 of three votes, and the named policies."""
     return tuple(_open(rule) if voters == "any family" else rule for voters in VOTERS for rule in _rules())
 
 
 def product_label_rule(voters: Voters) -> VoteRule:
-    """Return the default rule with these voters."""
+    """Return the default vote rule of the product for this kind of voters."""
     return next(rule for rule in list_label_rules() if (rule.name, rule.voters) == (PRODUCT, voters))
 
 
 def label_rules_named(names: Sequence[str]) -> tuple[VoteRule, ...]:
-    """Return the rules of these names for both kinds of voters; all rules for no name.
+    """Return the rules of these names for both kinds of voters; all rules for an empty list.
 
     Raises ConfigError for an unknown name.
     """

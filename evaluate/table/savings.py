@@ -19,10 +19,10 @@ StepChooser = Callable[[Sequence[AskedStep]], Sequence[bool]]
 
 @dataclass(slots=True)
 class SavingsSums:
-    """One way to ask: sums over draws by task, [tasks, fields].
+    """Results of one way to ask: sums over draws by task, [tasks, fields].
 
-    Fields are calls, USD, pairs, correct pairs, and how many of either are also found by asking every teacher
-    everywhere.
+    Fields are calls, USD, pairs, correct pairs, and the number of both that asking every teacher at every
+    step also finds.
     """
 
     stop: Stop
@@ -32,10 +32,10 @@ class SavingsSums:
 
 
 class Savings:
-    """Sums over draws, each asked in every way."""
+    """Sums over draws, for each way to ask."""
 
     def __init__(self, tasks: Sequence[str], gates: Mapping[str, StepChooser] | None = None) -> None:
-        """Start with no draw; `gates` choose, by name, the steps that are asked."""
+        """Start without draws; `gates` are step choosers by name."""
         self._places = {task: at for at, task in enumerate(tasks)}
         self._gates: dict[str, StepChooser] = {NO_GATE: lambda steps: [True] * len(steps), **(gates or {})}
         self.ways = [
@@ -66,7 +66,7 @@ class Savings:
         )
 
     def rows(self, weights: NDArray[np.float64]) -> list[dict[str, Any]]:
-        """Return a row for each way: sums, and ratios to asking everywhere without a cache.
+        """Return a row for each way to ask: sums, and ratios to asking everywhere without a cache.
 
         Each ratio has an interval over resampled tasks, whose counts are `weights`.
         """

@@ -101,7 +101,7 @@ def figures(counts: Counts, weights: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _interval(medians: NDArray[np.float64]) -> list[float | None]:
-    """Return the interval of the samples' medians; unknown where too many have none."""
+    """Return the interval of the samples' medians; unknown if too many samples have no median."""
     unknown = np.isnan(medians).mean() > INTERVAL[0]
     return [None if unknown else _number(quantile(medians, share)) for share in INTERVAL]
 

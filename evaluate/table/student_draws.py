@@ -62,7 +62,7 @@ class DecidedPair:
 
 
 def student_draw_rewards(table: Table) -> dict[str, float]:
-    """Return each model's mean reward on the first steps of its tasks; models without are left out."""
+    """Return each model's mean reward on the first steps of its tasks; models without rewards are omitted."""
     first: dict[str, list[float]] = defaultdict(list)
     for state in table.states:
         for model, done in state.acted.items():
@@ -86,7 +86,7 @@ def draw_students(
     students: Sequence[str] = (),
     teachers: Sequence[str] = (),
 ) -> tuple[list[StudentDraw], int]:
-    """Return every (student, trio of teachers), or a sample of `most`, and how many there are.
+    """Return every draw of a student and three teachers, or a sample of `most`, and their total number.
 
     `students` and `teachers` restrict the models; empty for all.
     """
@@ -131,7 +131,7 @@ def _draw(student: str, trio: tuple[str, ...], rewards_by_model: Mapping[str, fl
 def may_be_asked(table: Table, draw: StudentDraw, policy: VotePolicy) -> tuple[str, ...]:
     """Return the teachers of a draw that a policy asks.
 
-    Teachers of the student's own family are left out where they may not vote, and all where too few are left.
+    Teachers of the student's own family are left out if they may not vote, and all if too few remain.
     """
     own = table.families[draw.student]
     exclude_own = policy.exclude_student_family and own != UNKNOWN
@@ -142,7 +142,7 @@ def may_be_asked(table: Table, draw: StudentDraw, policy: VotePolicy) -> tuple[s
 
 @dataclass(slots=True)
 class StateVotes:
-    """The votes at one state against one student; labels are cached by rule."""
+    """The votes in one state for one student; labels are cached by rule."""
 
     state: TableState
     student: str
@@ -153,7 +153,7 @@ class StateVotes:
     _distinct: dict[Level, int] = field(default_factory=dict)
 
     def label(self, rule: VoteRule) -> VoteLabel:
-        """Return what the votes decide."""
+        """Return the label of a rule."""
         found = self._labels.get(rule.group)
         if found is None:
             found = label_of(self.votes, self.own, rule.bare) if self._may_agree(rule.bare) else _OPEN
@@ -168,7 +168,7 @@ class StateVotes:
     def _may_agree(self, policy: VotePolicy) -> bool:
         """Return whether `threshold` votes can be for one action.
 
-        Equal keys on a level imply equal keys on later levels, and alike actions share an intent.
+        Equal keys on a level imply equal keys on later levels, and equal actions share an intent.
         """
         level: Level = policy.level if policy.level in ("exact", "canonical") else "intent"
         distinct = self._distinct.get(level)
@@ -182,7 +182,7 @@ _OPEN = VoteLabel("no_agreement")
 
 @dataclass(slots=True)
 class TableVotes:
-    """The votes of any models on a table, by any rule.
+    """The votes of all models on a table, by any rule.
 
     Decisions are cached for one student: process draws by student.
     """
@@ -195,7 +195,7 @@ class TableVotes:
     _of_draw: dict[tuple[StudentDraw, bool, bool], list[StateVotes]] = field(default_factory=dict)
 
     def states(self, student: str) -> Sequence[TableState]:
-        """Return the states where a model acted, by task, then depth."""
+        """Return the states in which a model acted, by task, then depth."""
         if student not in self._by_student:
             found = [state for state in self.table.states if student in state.acted]
             places = {task: at for at, task in enumerate(self.table.tasks)}
@@ -232,7 +232,7 @@ class TableVotes:
     def panel(
         self, state: TableState, student: str, voters: tuple[str, ...], folded: bool = False
     ) -> StateVotes:
-        """Return the votes at a state; `voters` are sorted."""
+        """Return the votes in a state; `voters` are sorted."""
         if student != self._student:
             self._panels.clear()
             self._student = student

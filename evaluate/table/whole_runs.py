@@ -33,13 +33,13 @@ NO_RUN = "line of the runs that is no run"
 
 @dataclass(frozen=True, slots=True)
 class WholeRuns:
-    """Runs as traces, in file order, and what could not be read, by reason."""
+    """Runs as traces, in file order, and the number of unreadable lines, by reason."""
 
     traces: tuple[Trace, ...]
     broken: Counter[str] = field(default_factory=Counter)
 
     def pairs(self) -> tuple[list[DPOPair], Counter[str]]:
-        """Return the hindsight and sibling pairs of the runs, and why there are no more."""
+        """Return the self-repair and sibling pairs of the runs, and why there are no more."""
         found, reasons = list[DPOPair](), Counter[str]()
         for trace in self.traces:
             pairs, why = hindsight_pairs(trace)
@@ -55,9 +55,9 @@ class WholeRuns:
 
 
 def read_runs(path: Path, harness: str) -> WholeRuns:
-    """Read the runs of a file, of agents in this harness; invalid lines are counted and skipped.
+    """Read the runs of a file, made by agents in this harness; invalid lines are counted and skipped.
 
-    Raises SourceError where the file cannot be read, or has no run.
+    Raises SourceError if the file cannot be read, or has no run.
     """
     broken, traces = Counter[str](), dict[str, Trace]()
     try:

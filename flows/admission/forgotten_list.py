@@ -27,7 +27,7 @@ _START = 4  # first characters of a text, by which the places to look at are fou
 
 
 class _Value(NamedTuple):
-    """A text as it is remembered: its characters when folded, hashes of the first four and of all."""
+    """A text in hashed form: its case-folded length, hashes of its first four characters and of all."""
 
     length: int
     start: str
@@ -36,7 +36,7 @@ class _Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ForgottenList:
-    """The list of a workspace.
+    """The list of forgotten traces, projects and texts of a workspace.
 
     `versions` are removed releases by name, whose numbers are not used again.
     """
@@ -50,9 +50,10 @@ class ForgottenList:
 
     @classmethod
     def of(cls, work: Workspace) -> "ForgottenList":
-        """Read the list as it stands.
+        """Read the list of a workspace.
 
-        Raises WorkspaceError where the file is no such list: a broken one would let everything back in.
+        Raises WorkspaceError if the file is damaged: with a damaged list forgotten traces would be ingested
+        again.
         """
         key, path = workspace_key(work.root / "redaction.key"), work.root / FORGOTTEN_FILE
         if not path.exists():
@@ -78,7 +79,7 @@ class ForgottenList:
         return FORGOTTEN if self.values and any(self.holds(text) for text in _texts(trace)) else None
 
     def holds(self, text: str) -> bool:
-        """Return whether a text of the list stands in this one, or in what its JSON decodes to."""
+        """Return whether a text contains a text of the list, also after its JSON strings are decoded."""
         return any(
             self._within(fold_searched_text(leaf.text))
             for leaf in open_decoded_text(StoredText(text, "", TextLocation(""), None))
@@ -108,7 +109,7 @@ class ForgottenList:
         versions: Iterable[tuple[str, str]] = (),
         values: Iterable[str] = (),
     ) -> "ForgottenList":
-        """Return the list with more on it."""
+        """Return the list with more entries."""
         return replace(
             self,
             traces=self.traces | {self._hash(trace_id) for trace_id in traces},
@@ -120,7 +121,7 @@ class ForgottenList:
         )
 
     def write(self, work: Workspace) -> None:
-        """Put the list in place of the workspace's."""
+        """Replace the list of a workspace by this one."""
         value = {
             "schema": 2,
             "traces": sorted(self.traces),
@@ -131,9 +132,9 @@ class ForgottenList:
         write_json(work.root / FORGOTTEN_FILE, value, private=True)
 
     def version_for(self, releases_dir: Path, name: str, major: int = 1) -> str | None:
-        """Return the version that the next release of a name must bear where the latest was removed.
+        """Return a higher version number for the next release if the latest was removed, else None.
 
-        No number stands for two contents. None where the usual one will do.
+        A version number is never used for two contents.
         """
         removed = [version for release, version in self.versions if release == name]
         latest = max(removed, key=parse_version_key, default=None)
@@ -143,7 +144,7 @@ class ForgottenList:
         return next_version(latest, datetime.now(UTC), major)
 
     def alias(self, trace_id: str) -> str:
-        """Return what stands for the trace where money was booked on it."""
+        """Return the alias that replaces the trace id in the ledger's bookings."""
         return f"forgotten-{self._hash(trace_id)[:20]}"
 
     def _value(self, text: str) -> _Value:
@@ -158,9 +159,9 @@ class ForgottenList:
 
 
 def _names(trace: Trace) -> set[str]:
-    """Return name and folders of the project, where it has none its repository.
+    """Return name and folders of the project, or its repository if it has no name.
 
-    No mere part of a path is among them, which could be anybody's.
+    Single parts of a path are left out, since many projects share them.
     """
     folders = {name for name in glob_project_names(trace) if "/" in name}
     name = trace.project or trace.repository
@@ -168,7 +169,7 @@ def _names(trace: Trace) -> set[str]:
 
 
 def _texts(trace: Trace) -> Iterator[str]:
-    """Give every text of a trace, each once."""
+    """Yield every text of a trace, each once."""
     said = {trace.project, trace.repository, trace.instance_id, trace.origin}
     for context in trace.contexts:
         said |= {step.cwd for step in context.steps}

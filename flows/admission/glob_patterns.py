@@ -27,22 +27,22 @@ def selection_glob_names(trace: Trace) -> dict[str, set[str]]:
 
 
 def matches_any_glob(names: set[str], globs: Sequence[str]) -> bool:
-    """Return whether a glob fits one of the names, upper and lower case alike."""
+    """Return whether a glob matches one of the names, ignoring case."""
     patterns = {_plain(spelt) for glob in globs for spelt in (glob, mask_home_folder(glob))}
     return any(fnmatchcase(_plain(name), pattern) for name in names for pattern in patterns)
 
 
 def _plain(text: str) -> str:
-    """Upper and lower case alike, one sign between folders, none at the end."""
+    """Return the text in lower case, with `/` as separator and no separator at its end."""
     return (_SIGNS.sub("/", text.strip()).rstrip("/") or "/").casefold()
 
 
 def glob_project_names(trace: Trace, every: bool = False) -> set[str]:
     """Return the names that a glob for the project is matched with.
 
-    They are its name, and of the folder the session began in (with `every`: of each it worked in) the path,
-    the paths above it and the name of each part. In a redacted path the user is left open, as
-    `mask_home_folder` leaves it in a glob.
+    They are the project's name, and of the session's first folder (with `every`: of each folder it worked
+    in) the path, the paths above it and the name of each part. In a redacted path the user's name is
+    replaced, as `mask_home_folder` does in a glob.
     """
     found = {trace.project} if trace.project else set()
     places = [step.cwd for context in trace.contexts for step in context.steps if step.cwd]
@@ -53,7 +53,7 @@ def glob_project_names(trace: Trace, every: bool = False) -> set[str]:
 
 
 def glob_folder_names(place: str) -> list[str]:
-    """Return a folder and those above it, with `/` between their names, the root left out."""
+    """Return a folder and its parents, with `/` between their names, without the root."""
     parts = _SIGNS.sub("/", place).rstrip("/").split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts) + 1) if parts[end - 1]]
 

@@ -18,7 +18,7 @@ _ALLOWED, _LISTED = "allowed:", "listed:"
 
 @dataclass(frozen=True, slots=True)
 class ListScope:
-    """Digests of what was let through and of what was redacted on the user's word.
+    """The user's lists of a redaction, as digests: texts allowed through and texts redacted in addition.
 
     Secrets of `.env` files are among the latter.
     """
@@ -43,16 +43,16 @@ class ListScope:
 
     @classmethod
     def of_notes(cls, notes: Mapping[str, int]) -> "ListScope":
-        """Return the scope that the notes of a trace name."""
+        """Return the scope stored in the notes of a trace."""
         return cls(_behind(_ALLOWED, notes), _behind(_LISTED, notes))
 
     def notes(self) -> dict[str, int]:
-        """Return the scope for the notes of a trace."""
+        """Return the scope as notes of a trace."""
         allowed = {f"{_ALLOWED}{digest}": 1 for digest in sorted(self.allowed)}
         return allowed | {f"{_LISTED}{digest}": 1 for digest in sorted(self.listed)}
 
     def within(self, accepted: "ListScope") -> bool:
-        """Return whether these lists let nothing through that the accepted ones did not."""
+        """Return whether these lists allow nothing through that the accepted ones did not."""
         return self.allowed <= accepted.allowed and accepted.listed <= self.listed
 
     def then(self, later: "ListScope") -> "ListScope":
@@ -60,12 +60,12 @@ class ListScope:
         return ListScope(self.allowed & later.allowed, self.listed | later.listed)
 
     def to_json(self) -> dict[str, list[str]]:
-        """Return the scope as it is recorded."""
+        """Return the scope as JSON values."""
         return {"allowed": sorted(self.allowed), "listed": sorted(self.listed)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Sequence[str]]) -> "ListScope":
-        """Invert `to_json`.
+        """Parse a scope that `to_json` returned.
 
         Raises KeyError or TypeError for anything else.
         """
@@ -76,7 +76,7 @@ NO_LISTS = ListScope()
 
 
 def widest_list_scope(scopes: Iterable[ListScope]) -> ListScope:
-    """Return the scope that lets through what any of these does."""
+    """Return a scope that allows through everything that any of these does."""
     every = list(scopes)
     if not every:
         return NO_LISTS

@@ -6,7 +6,7 @@ from tracemill.records.frozen_model import FrozenModel
 
 
 class PrivacySettings(FrozenModel):
-    """Settings of redaction: texts redacted beyond the rules, and texts let through (`privacy/`)."""
+    """Settings of redaction: texts redacted beyond the rules, and texts allowed through (`privacy/`)."""
 
     redact: tuple[str, ...] = ()
     """Exact texts, or patterns as `re:...`, that are always redacted."""

@@ -26,9 +26,10 @@ _FIRST_READERS = dict.fromkeys(("claude_code", "openhands", "swe_gym", "swe_agen
 
 @dataclass(frozen=True, slots=True)
 class RedactionVersion:
-    """One way of redacting.
+    """A version of redaction: rules, user lists and known values.
 
-    `rules` (their version and the user's lists) must be equal; `known` are hashes of the values looked for.
+    `rules` (their version and the user's lists) must be equal; `known` are hashes of the values searched
+    for.
     """
 
     rules: str
@@ -36,16 +37,16 @@ class RedactionVersion:
 
     @property
     def id(self) -> str:
-        """The name of this way of redacting."""
+        """Return a hash that identifies the version."""
         return digest(self.rules, *sorted(self.known), size=8)
 
     def covers(self, other: "RedactionVersion") -> bool:
-        """Return whether what was redacted this way needs no second redaction the other way."""
+        """Return whether text redacted by this version needs no redaction by the other."""
         return self.rules == other.rules and other.known <= self.known
 
     @classmethod
     def of(cls, redactor: "Redactor | None", key: bytes) -> "RedactionVersion":
-        """Return the version of a redactor; without one text stays as recorded.
+        """Return the version of a redactor; None stands for text that stays as recorded.
 
         `key` keeps hashes from being guessed.
         """
@@ -61,12 +62,12 @@ class RedactionVersion:
         return cls(rules, frozenset(_hash(key, value) for value in values))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the version as JSON values."""
         return {"rules": self.rules, "known": sorted(self.known)}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "RedactionVersion":
-        """Invert `to_json`.
+        """Parse a version that `to_json` returned.
 
         Raises KeyError or TypeError for anything else.
         """
@@ -75,10 +76,10 @@ class RedactionVersion:
 
 @dataclass(frozen=True, slots=True)
 class ReadingVersion:
-    """One way of reading, and of redacting what is read.
+    """The version of the code and settings by which sources are read and redacted.
 
-    `base` is a digest of what selects and forces, `readers` has the version of each reader by source.
-    `anew`: what was redacted otherwise is to be read again too.
+    `base` is a digest of the settings of selection and format, `readers` has the version of each reader by
+    source. `anew`: sources redacted by another version are read again too.
     """
 
     base: str
@@ -88,14 +89,14 @@ class ReadingVersion:
 
     @property
     def id(self) -> str:
-        """The name of this way of reading."""
+        """Return a hash that identifies the version."""
         readers = [] if self.readers == _FIRST_READERS else [canonical_json(dict(self.readers))]
         return digest(self.base, self.redaction.id, *readers, size=8)
 
     def covers(self, today: "ReadingVersion", dialect: str | None) -> bool:
-        """Return whether a file of this dialect that was read this way needs no second reading today.
+        """Return whether a file of this dialect, read by this version, need not be read again today.
 
-        A file that was no session is looked at again once any reader is another one.
+        A file of no known format is tried again once any reader has changed.
         """
         source = source_of(dialect)
         same = (
@@ -107,19 +108,20 @@ class ReadingVersion:
     def of(cls, redactor: "Redactor | None", chosen: Any, key: bytes, anew: bool = False) -> "ReadingVersion":
         """Return the version of a run.
 
-        `chosen` is what selects and forces, as JSON values; `key` keeps hashes from being guessed.
+        `chosen` are the settings of selection and format as JSON values; `key` keeps hashes from being
+        guessed.
         """
         selection = versions_text("selection", {"selection": SELECTION_VERSION})
         base = digest(selection, canonical_json(chosen))
         return cls(base, RedactionVersion.of(redactor, key), anew=anew)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the version as JSON values."""
         return {"id": self.id, "base": self.base, "readers": dict(self.readers), **self.redaction.to_json()}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "ReadingVersion":
-        """Invert `to_json`."""
+        """Parse a version that `to_json` returned."""
         readers = value.get("readers", _FIRST_READERS)
         return cls(
             value["base"], RedactionVersion.from_json(value), {str(k): int(v) for k, v in readers.items()}

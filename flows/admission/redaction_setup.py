@@ -23,9 +23,9 @@ def make_redactor(
 ) -> Redactor:
     """Build the redactor of this machine.
 
-    It knows secret-named variables, home folder and user name, and the user's own lists; with the key of a
-    workspace a placeholder reveals nothing and stays the same there. Raises ConfigError for a list entry or a
-    file that cannot be used.
+    It searches for the values of secret-named variables, the home folder, the user name, and the user's own
+    lists. With the key of a workspace a placeholder reveals nothing and stays the same in that workspace.
+    Raises ConfigError for a list entry or a file that cannot be used.
     """
     if lists:
         _require_usable(lists.redact, lists.allow)
@@ -48,10 +48,7 @@ def _require_usable(redact: tuple[str, ...], allow: tuple[str, ...]) -> None:
 
 
 def _written_everywhere() -> str:
-    """Return texts that no session says and every release holds.
-
-    Names of columns, the card, roles, stand-in prompts and tools.
-    """
+    """Return texts that are part of every release: column names, card, roles, stand-in prompts and tools."""
     from tracemill.data_cards.card.render_card import CONFIG_DESCRIPTIONS, TEMPLATE
     from tracemill.data_cards.model.columns import column_names
     from tracemill.data_cards.model.manifest import Manifest
@@ -78,7 +75,7 @@ def _written_everywhere() -> str:
 
 
 def count_known_values(redactor: Redactor) -> Counter[str]:
-    """Count the values that are looked for from each `.env` file; one that gives none is said too."""
+    """Count the values from each `.env` file that are searched for; a file without any is included."""
     return Counter(
         {
             f"values known from {name}" if count else f"no value known from {name}": count or 1
@@ -88,7 +85,7 @@ def count_known_values(redactor: Redactor) -> Counter[str]:
 
 
 def list_scope(work: Workspace, lists: "PrivacySettings") -> ListScope:
-    """Return the user's own lists as a consent knows them."""
+    """Return the user's own lists in the form that a consent stores."""
     return ListScope.of(lists, _redaction_key(work))
 
 
@@ -104,5 +101,5 @@ def _redaction_key(work: Workspace) -> bytes:
 
 
 def make_trace_filter(select: "SelectSettings | None", work: Workspace) -> TraceFilter:
-    """Build the filter of a workspace: it leaves out what was forgotten and what is not selected."""
+    """Build the filter of a workspace: it leaves out forgotten traces and those not selected."""
     return TraceFilter(ForgottenList.of(work).reason, select)

@@ -28,9 +28,9 @@ REDACTED_AS = "redacted as:"
 
 @dataclass(frozen=True, slots=True)
 class ReredactedTrace:
-    """A trace as it leaves the workspace, and how messages that belong to it do.
+    """A trace redacted for leaving the workspace, with a redactor for the replies that belong to it.
 
-    `found` counts, by type, what was taken out beyond what had been.
+    `found` counts, by type, the findings that the stored text still had.
     """
 
     trace: Trace
@@ -38,7 +38,7 @@ class ReredactedTrace:
     found: Counter[str]
 
     def reply(self, reply: TeacherReply) -> TeacherReply:
-        """Redact a reply for a dataset: a teacher can say what it was shown, and what it was not."""
+        """Redact a reply for a dataset: it may repeat its prompt, or private text of the training data."""
         if reply.action is None:
             return reply
         return replace(reply, action=Action.of(self.message(reply.action.to_message())))
@@ -46,9 +46,9 @@ class ReredactedTrace:
 
 @dataclass(frozen=True, slots=True)
 class Reredactor:
-    """A redactor of what was redacted otherwise, and of what was a secret in any session.
+    """A redactor of stored text: applies today's rules and secrets known from other sessions.
 
-    `keeps`: answers that were bought for a text as it was hold for it as it is.
+    `keeps`: answers bought for the text as it was stored stay valid.
     """
 
     redactor: "Redactor"
@@ -59,27 +59,28 @@ class Reredactor:
 
     @property
     def notes(self) -> dict[str, int]:
-        """For the notes of a trace that is redacted as today."""
+        """Return the notes of a trace that is redacted by today's version."""
         return self.lists.notes() | note_of(self.version)
 
     @classmethod
     def of(
         cls, work: "Workspace", redactor: "Redactor", lists: ListScope, reredact: bool = False
     ) -> "Reredactor":
-        """Build what redacts the text of a workspace again."""
+        """Build the redactor of a workspace's stored text."""
         key = workspace_key(work.root / "redaction.key")
         known = KnownSecrets(work.root / KNOWN_SECRETS, key)
         return cls(redactor, RedactionVersion.of(redactor, key), lists, known, not reredact)
 
     def with_listed(self, values: Iterable[str], key: bytes) -> "Reredactor":
-        """Return what also redacts these exact values; `key` is that of the workspace."""
+        """Return a redactor that also redacts these exact values; `key` is the workspace's key."""
         redactor = self.redactor.with_listed(values)
         return replace(self, redactor=redactor, version=RedactionVersion.of(redactor, key))
 
     def redact_again(self, stored: Trace) -> ReredactedTrace:
         """Redact a stored trace again before it leaves.
 
-        Gives the same object where it was redacted as today and holds no secret of another session.
+        Returns the same object if it was redacted by today's version and contains no secret of another
+        session.
         """
         renewed = self._redact_again(stored)
         trace, values = renewed.trace, self.known.find(trace_texts(renewed.trace))
@@ -131,7 +132,7 @@ class Reredactor:
 
 
 def _joined(read: Context, stored: Context, again: Context) -> Context:
-    """Return the context that was read, with stored messages where they are the same once redacted again."""
+    """Return the read context with stored messages in place of those that redaction makes equal."""
     known = zip(read.messages, stored.messages, again.messages, strict=False)
     messages = tuple(old if new == now else new for new, old, now in known)
     tools = stored.tools if read.tools == again.tools else read.tools
@@ -139,7 +140,7 @@ def _joined(read: Context, stored: Context, again: Context) -> Context:
 
 
 def note_of(version: RedactionVersion) -> dict[str, int]:
-    """Return the note of a trace that is redacted this way."""
+    """Return the note that marks a trace as redacted by this version."""
     return {f"{REDACTED_AS}{version.id}": 1}
 
 

@@ -23,7 +23,7 @@ _LISTS = (*(name for _, deny, allow in _PAIRS for name in (allow, deny)), "outco
 
 
 class SelectSettings(FrozenModel):
-    """Selection of sessions; empty lists take all. Lists hold globs, upper and lower case alike."""
+    """Selection of sessions; empty lists take all. Lists hold globs, which ignore case."""
 
     projects: tuple[str, ...] = ()
     """Only these: name of the project, name of a folder on its path, or a whole path."""
@@ -67,13 +67,13 @@ class SelectSettings(FrozenModel):
         return [(name, entry) for name in _LISTS for entry in getattr(self, name)]
 
     def matches(self, trace: Trace) -> Iterator[int]:
-        """Return the places among `entries` of those that fit the trace, whether it is taken or not."""
+        """Yield the indices in `entries` of those that match the trace, whether it is selected or not."""
         entries = self.entries()
         names = selection_glob_names(trace) if entries else {}
         yield from (at for at, (name, entry) in enumerate(entries) if matches_any_glob(names[name], [entry]))
 
     def unmatched(self, matched: Collection[int]) -> list[str]:
-        """Return a line for each entry whose place is not among those that matched."""
+        """Return a line for each entry whose index is not among those that matched."""
         entries = enumerate(self.entries())
         return [f"nothing matches {name} = {entry!r}" for at, (name, entry) in entries if at not in matched]
 
@@ -103,16 +103,16 @@ class SelectSettings(FrozenModel):
 
 
 def _fault_of(glob: str) -> str:
-    """Return what is wrong with a glob; empty where it can match something."""
+    """Return the fault of a glob; empty if it can match something."""
     if "(?!)" in translate(glob):
         return "has a range in [] that runs backwards"
     return "has a [ that nothing closes" if _is_open(glob) else ""
 
 
 def _is_open(glob: str) -> bool:
-    """Return whether a `[` is not closed: `fnmatch` takes it for the sign itself then.
+    """Return whether a `[` is not closed: `fnmatch` then matches it literally.
 
-    A `]` right behind it, or behind `[!`, is one of the signs in the set.
+    A `]` right after it, or after `[!`, belongs to the set.
     """
     at = glob.find("[")
     while at >= 0:

@@ -26,14 +26,14 @@ _DIGITS = re.compile(r"[0-9a-f]{8}(?=>?$)")
 
 
 def fold_searched_text(text: str) -> str:
-    """Return the text as it is compared: case-folded, in the normal form NFC."""
+    """Return the text for comparison: case-folded, in the normal form NFC."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def unescape_searched_text(text: str) -> str:
-    r"""Return the text with the characters that JSON wrote as `\u00e4`, at any depth."""
+    r"""Return the text with JSON escapes such as `\u00e4` decoded, at any depth."""
     if "\\u" not in text:
         return text
     plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
@@ -48,14 +48,14 @@ class TextNeedle:
 
     @classmethod
     def of(cls, text: str) -> "TextNeedle":
-        """Build the needle of a text."""
+        """Build the search for a text."""
         found = [text]
         for _ in range(_NESTING):
             found.append(json.dumps(found[-1], ensure_ascii=False)[1:-1])
         return cls(tuple(dict.fromkeys(fold_searched_text(each) for each in found)))
 
     def within(self, text: str) -> bool:
-        """Return whether the text holds it."""
+        """Return whether a text contains it."""
         plain = unescape_searched_text(text)
         texts = (
             [fold_searched_text(text)]
@@ -65,11 +65,11 @@ class TextNeedle:
         return any(spelling in each for each in texts for spelling in self.spellings)
 
     def within_bytes(self, data: bytes) -> bool:
-        """Return whether the bytes hold it in UTF-8."""
+        """Return whether bytes contain it in UTF-8."""
         return self.within(data.decode("utf-8", "replace"))
 
     def without(self, text: str) -> str:
-        """Put a mark in the place of the text; give the mark alone where the place is not known."""
+        """Replace the text by a mark; return the mark alone if its position is not known."""
         if not self.within(text):
             return text
         plain = unicodedata.normalize("NFC", text)
@@ -78,12 +78,12 @@ class TextNeedle:
         return GONE if self.within(plain) else plain
 
     def in_table(self, table: pa.Table) -> bool:
-        """Return whether any string in any column holds it, however nested."""
+        """Return whether any string in any column contains it, however nested."""
         return any(self.within(text) for text in strings_in_value(table))
 
 
 def strings_in_value(table: pa.Table) -> Iterator[str]:
-    """Give every string of every column, however nested."""
+    """Yield every string of every column, however nested."""
     for column in table.columns:
         for chunk in column.chunks:
             yield from _strings(chunk)
@@ -104,13 +104,13 @@ def _strings(array: pa.Array) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class PlaceholderSearch:
-    """A search for the placeholders of a value, which are others in each trace."""
+    """A search for the placeholders of a value, which differ from trace to trace."""
 
     key: bytes
     value: str
 
     def within(self, texts: Iterable[str], trace_id: str) -> bool:
-        """Return whether one of the value, as it is redacted in that trace, is in the texts."""
+        """Return whether the texts contain a placeholder of the value in that trace."""
         wanted: set[str] = set()
         for text in texts:
             for start, end in find_keyed_placeholders(text):
@@ -121,32 +121,32 @@ class PlaceholderSearch:
         return False
 
     def _digits(self, trace_id: str) -> set[str]:
-        """Return the digits of every likely spelling: case and normal form are those of the recorded text."""
+        """Return the placeholder digits of likely spellings: variants of case and Unicode normal form."""
         cases = (str, str.lower, str.upper, str.casefold, str.title, str.capitalize)
         spelt = {unicodedata.normalize(form, self.value) for form in ("NFC", "NFD")} | {self.value}
         return {hash_with_placeholder_key(self.key, trace_id, case(each)) for each in spelt for case in cases}
 
 
 def is_inside_placeholder(needle: TextNeedle, texts: Iterable[str]) -> bool:
-    """Return whether the text is part of what placeholders are made of, such as `EMAIL`."""
+    """Return whether the text occurs in placeholders themselves, such as `EMAIL`."""
     return any(needle.within(text[s:e]) for text in texts for s, e in find_keyed_placeholders(text))
 
 
 def searched_batches(path: Path) -> Iterator[pa.Table]:
-    """Read a Parquet file in tables of some rows, so that none is large in memory."""
+    """Read a Parquet file in batches of some rows, to bound memory."""
     for batch in pq.ParquetFile(path).iter_batches(batch_size=_ROWS):
         yield pa.Table.from_batches([batch])
 
 
 def searched_rows(path: Path, ids: Callable[[pa.Table], list[str]]) -> Iterator[tuple[str, list[str]]]:
-    """Give the id and the strings of each row of a Parquet file."""
+    """Yield the id and the strings of each row of a Parquet file."""
     for table in searched_batches(path):
         for row, found in enumerate(ids(table)):
             yield found, list(strings_in_value(table.slice(row, 1)))
 
 
 def scrub_searched_text(value: Any, change: Callable[[str, str], str], key: str = "") -> Any:
-    """Put each string and each key of a JSON value through `change(key, text)`."""
+    """Replace each string and each key of a JSON value by `change(key, text)`."""
     if isinstance(value, str):
         return change(key, value)
     if isinstance(value, list):

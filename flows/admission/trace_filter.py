@@ -27,9 +27,9 @@ class TraceFilter:
     select: "SelectSettings | None"
 
     def reason(self, trace: Trace, matched: Counter[int]) -> str | None:
-        """Return why the trace is left out, None where it is taken.
+        """Return why the trace is left out, None if it is taken.
 
-        `matched` learns which entries of the selection fit it.
+        The indices of matching entries are counted in `matched`.
         """
         if self.select is not None:
             matched.update(self.select.matches(trace))

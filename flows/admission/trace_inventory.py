@@ -21,21 +21,21 @@ _HOME = re.compile(r"^([A-Za-z]:)?[\\/](home|Users|users)[\\/][^\\/]+")
 
 
 def mask_user_placeholder(text: str) -> str:
-    """Mask the user's placeholder, which differs from trace to trace; the project does not."""
+    """Mask the placeholder of the user, which differs from trace to trace."""
     return _USER.sub("user", text)
 
 
 def mask_home_folder(place: str) -> str:
-    """Mask the user's name in a folder, so that recorded and redacted paths compare."""
+    """Mask the user's name in a folder, so that recorded and redacted paths compare equal."""
     return mask_user_placeholder(_HOME.sub(r"\1/\2/user", place))
 
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """Facts of one redacted trace, for plans and reports.
+    """Metadata of one redacted trace, for plans and reports.
 
-    `session` is the id of the trace it is a subagent of, its own where it is none; `text_bytes` counts each
-    of its messages once, in UTF-8; `fullness` is that of `trace_fullness`.
+    `session` is the id of the trace it is a subagent of, else its own; `text_bytes` counts each of its
+    messages once, in UTF-8; `fullness` is that of `trace_fullness`.
     """
 
     trace_id: str
@@ -49,12 +49,12 @@ class TraceEntry:
     lists: ListScope = NO_LISTS
 
     def then(self, lists: ListScope) -> "TraceEntry":
-        """Return the line of the trace once its text is redacted again under these lists."""
+        """Return the entry after its text is redacted again under these lists."""
         return replace(self, lists=self.lists.then(lists))
 
     @classmethod
     def of(cls, trace: Trace) -> "TraceEntry":
-        """Build the line of a redacted trace."""
+        """Build the entry of a redacted trace."""
         messages = {id(m): m for context in trace.contexts for m in context.messages}
         return cls(
             trace.trace_id,
@@ -70,17 +70,17 @@ class TraceEntry:
 
 
 def trace_fullness(trace: Trace) -> int:
-    """Return how full a copy of a session is: of two the fuller one stays.
+    """Return the fullness of a copy of a session: the copy with the higher value is kept.
 
-    That is the one of more steps; of as many, that of more messages (the last result may be missing); of as
-    many, a subagent's that knows who called it.
+    It is ordered by number of steps, then of messages (the last result may be missing), then by whether a
+    subagent's caller is known.
     """
     messages = sum(len(context.messages) for context in trace.contexts)
     return (trace.step_count << 32) + (messages << 1) + (trace.parent_trace_id is not None)
 
 
 def _shown(project: Project) -> Project:
-    """Mask the user also where the redaction knows the name for no person's."""
+    """Mask the user in a folder also if redaction did not recognise the name as a person's."""
     place = mask_home_folder(project.place)
     name = project.name if place == project.place else re.split(r"[\\/]", place)[-1]
     return project._replace(name=name, place=place)
@@ -93,13 +93,13 @@ def _text_bytes(messages: Collection[Message]) -> int:
 
 
 def note_findings(trace: Trace, found: Counter[str], noted: Mapping[str, int]) -> Trace:
-    """Note on a trace what redaction found in it, types and counts alone, and `noted`."""
+    """Add to a trace the counts of redaction findings by type, and the notes `noted`."""
     said = {f"{FOUND}{kind}": count for kind, count in sorted(found.items())} | dict(noted)
     return replace(trace, notes=dict(trace.notes) | said) if said else trace
 
 
 def sum_findings(entries: Iterable[TraceEntry]) -> Counter[str]:
-    """Add up what redaction found in all of them, by type."""
+    """Add up the findings of redaction in all entries, by type."""
     total: Counter[str] = Counter()
     for entry in entries:
         total.update(entry.findings)

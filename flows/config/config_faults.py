@@ -20,7 +20,7 @@ _RENAMED = {
 
 
 def describe_faults(error: ValidationError, settings: type[BaseModel]) -> str:
-    """Describe the first three faults as `where: what (found X)`, and count the others."""
+    """Describe the first three faults as `where: fault (found X)`, and count the others."""
     faults = error.errors(include_url=False)
     said = "; ".join(_describe_fault(fault, settings) for fault in faults[:_MOST_FAULTS])
     return said if len(faults) <= _MOST_FAULTS else f"{said} (and {len(faults) - _MOST_FAULTS} more)"
@@ -45,7 +45,7 @@ def _describe_fault(fault: "ErrorDetails", settings: type[BaseModel]) -> str:
 
 
 def _keys_at(place: Sequence[str | int], settings: type[BaseModel]) -> set[str]:
-    """Return the keys of the tables that may stand at a place of the file."""
+    """Return the keys that the tables at a place of the file may have."""
     models = {settings}
     for part in place:
         fields = [model.model_fields[str(part)] for model in models if str(part) in model.model_fields]

@@ -22,8 +22,8 @@ _ANY_TEACHER = "BaseTeacherSettings"
 def config_schema() -> dict[str, Any]:
     """Return the JSON schema of a run configuration, with the teacher types of installed packages.
 
-    Descriptions are the docstrings of the settings. What only Python can check (a glob, a known training
-    method, a cap where there are teachers) is not in it.
+    Descriptions are the docstrings of the settings. Checks that need Python (a glob, a known training
+    method, a cap if there are teachers) are not in it.
     """
     schema = _of_model(RunSettings)
     definitions = schema["$defs"]
@@ -55,7 +55,7 @@ def _of_model(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _plain(value: dict[str, Any], said: str | None) -> dict[str, Any]:
-    """Return a property without what TOML cannot say (null) and what its name says already (title)."""
+    """Return a property without null, which TOML cannot express, and without its redundant title."""
     kinds = [kind for kind in value.get("anyOf", ()) if kind != {"type": "null"}]
     plain = {key: each for key, each in value.items() if key not in ("title", "anyOf")}
     if len(kinds) == 1:
@@ -85,7 +85,7 @@ def _arguments(annotation: Any) -> Iterator[Any]:
 
 
 def _told(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstrings of a model's settings: the texts right below them."""
+    """Return the docstrings of a model's settings, by field."""
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if not issubclass(base, BaseModel) or base is BaseModel:

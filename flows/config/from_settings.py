@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def make_reredactor(work: Workspace, settings: "RunSettings", rules: RuleSet = TODAYS_RULES) -> Reredactor:
-    """Return what redacts stored text again before it leaves, where it was redacted otherwise."""
+    """Return the redactor for stored text that leaves the workspace."""
     redactor = make_redactor(work, settings.privacy, rules)
     return Reredactor.of(work, redactor, list_scope(work, settings.privacy), settings.replay.reredact)

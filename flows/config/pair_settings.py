@@ -32,5 +32,5 @@ class PairSettings(FrozenModel):
     """Rows that caps leave, where there are as many."""
 
     def caps(self) -> PairCaps:
-        """Return the caps these settings name."""
+        """Return the caps of these settings."""
         return PairCaps(**{each.name: getattr(self, each.name) for each in fields(PairCaps)})

@@ -87,7 +87,7 @@ class VoteSettings(FrozenModel):
     """How alike two actions must be to count as the same; the policy's where not given."""
 
     def rule(self) -> VotePolicy:
-        """Return the policy these settings name, with what they change of it."""
+        """Return the vote policy of these settings, with their changes."""
         return policy_named(
             self.policy,
             threshold=self.threshold,
@@ -173,7 +173,7 @@ class RunSettings(FrozenModel):
     def asked(self) -> tuple[BaseTeacherSettings, ...]:
         """Return the teachers of this run.
 
-        Raises ConfigError where a preset and a list are both given.
+        Raises ConfigError if a preset and a list are both given.
         """
         if self.teachers and self.preset != "none":
             raise ConfigError(
@@ -184,14 +184,14 @@ class RunSettings(FrozenModel):
         return self.teachers
 
     def models(self) -> tuple[BaseTeacherSettings, ...]:
-        """Return everything that is sent text: the teachers, and the judge where there are teachers."""
+        """Return all models that receive text: the teachers and, if there are any, the judge."""
         asked = self.asked()
         return asked if self.judge is None or not asked else (*asked, self.judge)
 
     def hint_writer(self) -> BaseTeacherSettings | None:
-        """Return the teacher that writes hints for a training, None where templates do.
+        """Return the teacher that writes hints for a training, None if templates do.
 
-        Raises ConfigError where no teacher of the configuration, nor its judge, has the name.
+        Raises ConfigError if no teacher of the configuration, nor its judge, has the name.
         """
         composer = None if self.training is None else self.training.composer
         if composer is None or composer.hint_writer is None:
@@ -208,9 +208,9 @@ class RunSettings(FrozenModel):
         return found
 
     def cap_usd(self) -> float | None:
-        """Return the cap of the run in USD, None where nobody is asked.
+        """Return the cap of the run in USD, None if no teacher is asked.
 
-        Raises ConfigError where teachers are given and no cap is.
+        Raises ConfigError if there are teachers and no cap.
         """
         if not self.asked():
             return None
@@ -221,9 +221,10 @@ class RunSettings(FrozenModel):
         return float(self.budget.max_total_usd)
 
     def fingerprint(self) -> str:
-        """Return a digest of what the run is, by which an unfinished run is taken up again.
+        """Return a digest of the run's settings, by which an unfinished run is resumed.
 
-        Left out is where and how fast it runs, and the cap, so that it can be raised for the rest of a run.
+        Settings of place and speed are left out, and so is the cap, so that it can be raised for the rest
+        of a run.
         """
         given = self.model_dump(mode="json", exclude=_NOT_THE_RUN)
         given["replay"] = self.replay.what_is_asked()
@@ -245,10 +246,10 @@ class RunSettings(FrozenModel):
 
 
 def load_settings(path: Path | None, overrides: dict[str, Any]) -> RunSettings:
-    """Load the configuration in `path`, with `overrides` (nested as the file is) laid over it.
+    """Load the configuration in `path`, and apply `overrides` (nested like the file).
 
-    Raises ConfigError, in one line, for a file that is missing, no TOML, or holds a key or value that is not
-    known.
+    Raises ConfigError, in one line, for a file that is missing or not TOML, or has an unknown key or an
+    invalid value.
     """
     value: dict[str, Any] = {}
     if path is not None:
@@ -284,7 +285,7 @@ def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def _resolve_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Make relative paths absolute against the folder of the file; leave anything malformed alone."""
+    """Make relative paths absolute against the folder of the file; malformed values are left as they are."""
 
     def resolve(path: Any) -> Any:
         if not isinstance(path, str) or is_remote(path) or is_url(path):

@@ -17,7 +17,7 @@ class WorkspaceLock:
 
     @contextmanager
     def __call__(self, name: str, wait: bool) -> Iterator[None]:
-        """Hold the lock of a name. Raises WorkspaceError where another has it and it is not waited for."""
+        """Hold the lock of a name. Raises WorkspaceError if another process has it and `wait` is False."""
         from tracemill.teachers.ledger.postgres import PostgresLock
 
         with PostgresLock(self.ledger_url).hold(name, wait) as held:
@@ -30,7 +30,7 @@ class WorkspaceLock:
 
 
 def place_workspace(given: str) -> Path:
-    """Return the folder of a workspace; for a URL that of its working copy, which is brought up to date."""
+    """Return the folder of a workspace; for a URL, the folder of its updated working copy."""
     return open_working_copy(given).root if is_url(given) else Path(given)
 
 
@@ -45,7 +45,7 @@ def require_shared_ledger(workspace: object, ledger_url: object) -> None:
 
 
 def lock_workspace(root: Path, ledger_url: str | None) -> None:
-    """Give a working copy the lock of its ledger. Raises ConfigError as `require_shared_ledger`."""
+    """Lock a working copy through its ledger. Raises ConfigError as `require_shared_ledger`."""
     if (copy := working_copy_at(root)) is not None:
         require_shared_ledger(copy.url, ledger_url)
         copy.lock = WorkspaceLock(str(ledger_url))

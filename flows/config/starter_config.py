@@ -26,9 +26,9 @@ _TEACHERS = {
 
 @dataclass(frozen=True, slots=True)
 class StarterAnswers:
-    """The answers that a first configuration is made of.
+    """The answers for a first configuration.
 
-    `sources` maps keys of `[sources]` to paths. `max_usd` is None where nobody is asked.
+    `sources` maps keys of `[sources]` to paths. `max_usd` is None if there are no teachers.
     """
 
     sources: dict[SourceKey, list[str]]
@@ -40,9 +40,9 @@ class StarterAnswers:
 
 
 def starter_config(answers: StarterAnswers, folder: Path) -> str:
-    """Return the TOML of a configuration that lies in `folder`; relative paths start at the working folder.
+    """Return the TOML of a configuration in `folder`; relative paths start at the current folder.
 
-    Raises ConfigError where a source is not there, teachers have no cap, or a value is not valid.
+    Raises ConfigError if a source does not exist, teachers have no cap, or a value is not valid.
     """
     text = "\n".join(_lines(answers, folder)) + "\n"
     require_shared_ledger(answers.workspace, None)
@@ -104,12 +104,12 @@ def _source(given: str, folder: Path) -> str:
 
 
 def _path(given: str, folder: Path) -> str:
-    """Return a path as the file in `folder` names it: absolute ones, `~` and URLs as they were given."""
+    """Return a path relative to `folder`; absolute paths, `~` and URLs stay as given."""
     if is_remote(given) or is_url(given) or given.startswith("~") or Path(given).is_absolute():
         return given
     return os.path.relpath(given, folder)
 
 
 def _text(value: str) -> str:
-    """Return a string of TOML: those of JSON are."""
+    """Return a string as TOML; JSON strings are valid TOML."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -32,8 +32,8 @@ CONSENTS_SCHEMA = 3
 def load_consents(work: Workspace) -> list[Consent]:
     """Load the consents of a workspace.
 
-    There are none of an older schema, which said less, so that all is asked again. Raises WorkspaceError
-    where the file holds something else.
+    Consents of an older schema, which recorded less, are ignored, so that they are asked for again. Raises
+    WorkspaceError if the file holds something else.
     """
     path = work.root / CONSENTS
     if not path.exists():
@@ -66,7 +66,7 @@ def _none_of(path: Path, schema: object) -> list[Consent]:
 
 
 def save_consents(work: Workspace, consents: Sequence[Consent]) -> None:
-    """Put these in place of the workspace's consents."""
+    """Replace the consents of a workspace."""
     given = {"schema": CONSENTS_SCHEMA, "consents": [c.to_json() for c in consents]}
     write_json(work.root / CONSENTS, given, private=True)
 
@@ -77,7 +77,7 @@ def build_consent_request(
     consents: Sequence[Consent],
     unmatched: Sequence[str] = (),
 ) -> ConsentRequest | None:
-    """Return the part of a run that nobody has accepted; None where all of it was, or nothing leaves."""
+    """Return the part of a run without consent; None if all of it has consent, or nothing is sent."""
     wanted = list_destinations(settings, os.environ)
     by_project: dict[str, list[TraceEntry]] = {}
     named: dict[str, Project] = {}
@@ -119,7 +119,7 @@ def _by_lists(
 
 
 def _sessions(entries: Sequence[TraceEntry]) -> dict[str, str]:
-    """Return the session of each trace: that of any subagent below it is the main one's."""
+    """Return the session of each trace: a subagent, at any depth, belongs to the main trace's session."""
     above = {entry.trace_id: entry.session for entry in entries}
     found: dict[str, str] = {}
     for trace_id in above:
@@ -140,13 +140,13 @@ def require_consent(
     unmatched: Sequence[str] = (),
     accept_by: str = "--yes",
 ) -> frozenset[str]:
-    """Ask for what is not accepted yet; gives the traces that may be sent.
+    """Ask for the consents that are missing, and return the traces that may be sent.
 
-    `unmatched` says what of the selection matched nothing: it is said in any case. `accept_by` is what
-    accepts it, for whoever reads that it was not.
+    `unmatched` are lines on selection entries that matched nothing; they are printed in any case.
+    `accept_by` is the option that gives consent, for the error message.
 
-    `yes` accepts it and a person on a terminal may; what was accepted is recorded before anything is sent.
-    Raises PrivacyError where it is not accepted: nothing was sent then.
+    `yes` accepts, and so may a person at a terminal; consents are recorded before anything is sent. Raises
+    PrivacyError if consent is refused; nothing is sent then.
     """
     every = list(entries)
     consents = load_consents(work)
@@ -167,9 +167,9 @@ def require_consent(
 
 
 def _answer(request: ConsentRequest, place: Path, yes: bool) -> str | None:
-    """Return how it was accepted, None where it was not.
+    """Return how consent was given, None if it was not.
 
-    `place` is the file that holds all of it.
+    `place` is the file with the whole request.
     """
     asked = sys.stdin.isatty() and sys.stderr.isatty()
     if not (yes or asked):

@@ -16,9 +16,9 @@ _MOST = 40
 
 
 def say_request(request: "ConsentRequest", place: Path) -> None:
-    """Print on stderr whose sessions would go to whom, and what redaction found.
+    """Print on stderr which projects would be sent to whom, and the findings of redaction.
 
-    `place` is the file that holds all of it.
+    `place` is the file with the whole request.
     """
     console = stderr_console()
     say_lines(request.unmatched)
@@ -51,7 +51,7 @@ def say_request(request: "ConsentRequest", place: Path) -> None:
 
 
 def consent_row_labels(projects: Sequence[Project]) -> dict[Project, str]:
-    """Name each project; where two would read alike, with the first digits of their digest."""
+    """Name each project; equal names are followed by the first digits of the project's digest."""
     plain = {project: printable(str(project)) for project in projects}
     times = Counter(plain.values())
     return {p: text if times[text] == 1 else f"{text} [{p.digest[:8]}]" for p, text in plain.items()}

@@ -15,9 +15,9 @@ from tracemill.records.project import Project
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """A consent that was given once.
+    """A recorded consent.
 
-    Every one of the projects, redacted under these lists or stricter ones, may go to every one of the
+    Each of `projects`, redacted under the recorded user lists or stricter ones, may be sent to each of the
     destinations.
     """
 
@@ -29,9 +29,9 @@ class Consent:
     lists: ListScope
 
     def covers(self, project: Project, lists: ListScope, destination: Destination) -> bool:
-        """Return whether this project, redacted under these lists, may go there.
+        """Return whether this project, redacted under these lists, may be sent to this destination.
 
-        A consent under later redaction rules than today's does not count: less would be taken out than was
+        A consent under later redaction rules than today's does not count: less would be redacted than was
         accepted.
         """
         return (
@@ -42,7 +42,7 @@ class Consent:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the consent as it is recorded."""
+        """Return the consent as JSON values."""
         return {
             "date": self.date,
             "how": self.how,
@@ -59,7 +59,7 @@ def _number(version: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ConsentAmount:
-    """Amount that would be sent: sessions, steps in them, MB of their text counted once."""
+    """Amount of data to send: sessions, their steps, and MB of their text, each message counted once."""
 
     sessions: int
     states: int
@@ -81,11 +81,11 @@ class ConsentAmount:
 
 @dataclass(frozen=True, slots=True)
 class ConsentRequest:
-    """A request for consent: projects and destinations without it, and what redaction found in the projects.
+    """A request for consent: projects and destinations that lack it, and redaction findings in the projects.
 
     A session that worked in several projects counts under each of them, and once in `total`. `scopes` are
     the user's lists that each project was redacted under, `wider` says that it was accepted before under
-    lists that let less through, `unmatched` are lines on the selection that matched nothing.
+    lists that allowed less through, `unmatched` are lines on selection entries that matched nothing.
     """
 
     projects: Mapping[Project, ConsentAmount]
@@ -99,11 +99,11 @@ class ConsentRequest:
 
     @property
     def lists(self) -> ListScope:
-        """The user's lists, as they hold for all of it."""
+        """Return the lists that apply to all projects of the request."""
         return widest_list_scope(self.scopes)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the request as it is written to the run's manifest."""
+        """Return the request as JSON values for the run's manifest."""
         return {
             "redaction": RULES_VERSION,
             "projects": [p._asdict() | asdict(amount) for p, amount in self.projects.items()],
@@ -116,7 +116,7 @@ class ConsentRequest:
         }
 
     def accepted(self, how: str) -> list[Consent]:
-        """Return the consents to all of it, one for each set of lists."""
+        """Return the consents to the whole request, one for each set of lists."""
         now, places = utc_now(), frozenset(self.destinations)
         return [
             Consent(now, how, RULES_VERSION, projects, places, lists)
@@ -124,7 +124,7 @@ class ConsentRequest:
         ]
 
     def in_short(self) -> str:
-        """One line: how much would go where."""
+        """Return one line: the amount and the destinations."""
         names = ", ".join(printable(project.name, 40) for project in list(self.projects)[:5])
         more = f" and {len(self.projects) - 5} more" if len(self.projects) > 5 else ""
         return (

@@ -20,11 +20,11 @@ UNSTATED = "unstated"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Destination:
-    """One model at one server.
+    """A model at a server.
 
-    `origin` is its scheme, host and port; `provider` is the one pinned behind it, `any` where none is;
-    `data_collection` is what is asked of it: `deny`, `allow`, or `unstated` for a server that is asked
-    nothing. `distillable` is True where only endpoints that allow distillation may answer.
+    `origin` is its scheme, host and port; `provider` is the pinned provider, `any` if none is pinned;
+    `data_collection` is the policy requested of it: `deny`, `allow`, or `unstated` if none is requested.
+    `distillable` is True if only endpoints that allow distillation may answer.
     """
 
     origin: str
@@ -36,8 +36,8 @@ class Destination:
     def covers(self, other: "Destination") -> bool:
         """Return whether consent to this destination covers the other.
 
-        It does for the same place and model, the same or a narrower choice of providers, and no weaker
-        policy.
+        It does if place and model are the same, the choice of providers is the same or narrower, and the
+        data policy is not weaker.
         """
         return (
             (self.origin, self.model) == (other.origin, other.model)
@@ -47,7 +47,7 @@ class Destination:
         )
 
     def policy(self) -> str:
-        """Return the terms in words."""
+        """Return the data policy in words."""
         said = {
             "deny": "no provider that stores prompts or trains on them (data_collection = deny)",
             "allow": "providers may store prompts and train on them (data_collection = allow)",
@@ -57,17 +57,17 @@ class Destination:
         return said + only + ("; only where distillation is allowed" if self.distillable else "")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the destination as it is recorded."""
+        """Return the destination as JSON values."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 def list_destinations(settings: RunSettings, environ: Mapping[str, str]) -> list[Destination]:
-    """Return the destinations of a run without servers on this machine that are said to send nothing on."""
+    """Return the destinations of a run, without local servers that are configured to forward nothing."""
     return sorted({found for t in settings.models() if (found := destination_of(t, environ)) is not None})
 
 
 def destination_of(teacher: BaseTeacherSettings, environ: Mapping[str, str]) -> Destination | None:
-    """Return where a teacher's questions go; None where they stay on this machine."""
+    """Return the destination of a teacher's questions; None if they stay on this machine."""
     url, policy = teacher.sends_to(environ), teacher.data_policy()
     if url is None or (host_of(url) in THIS_MACHINE and teacher.stays_here()):
         return None
@@ -81,10 +81,10 @@ def destination_of(teacher: BaseTeacherSettings, environ: Mapping[str, str]) -> 
 
 
 def destination_terms(settings: RunSettings) -> str:
-    """Return what a preset's user must know; empty for teachers given one by one."""
+    """Return the terms that a preset's user must know; empty for teachers listed one by one."""
     return "" if settings.preset == "none" else PRESETS[settings.preset].terms
 
 
 def destination_servers(found: Sequence[Destination]) -> str:
-    """List the servers in words, each once."""
+    """Return a list of the servers in words, each once."""
     return ", ".join(sorted({printable(destination.origin) for destination in found}))

@@ -24,7 +24,7 @@ _POOL_LIMIT, _TRAINING_LIMIT = 2, 1
 
 
 def check_prefect_file(path: Path) -> None:
-    """Raise ConfigError where a `prefect.yaml` is there that somebody else wrote."""
+    """Raise ConfigError if a `prefect.yaml` exists that tracemill did not write."""
     if path.exists() and not path.read_text(encoding="utf-8").startswith(HEAD):
         raise ConfigError(f"{path} is there and was not written by tracemill", do="give another --file")
 
@@ -51,7 +51,7 @@ async def _check_named_server() -> None:
 
 
 def apply_plan(plan: DeploymentPlan, path: Path, pool_type: str) -> list[str]:
-    """Apply the `prefect.yaml` at `path` of a plan to the server of `PREFECT_API_URL`; gives lines to say.
+    """Apply the `prefect.yaml` at `path` to the server of `PREFECT_API_URL`; return lines to print.
 
     Raises ConfigError for a pool of another type and a deployment of another configuration.
     """
@@ -91,7 +91,7 @@ async def _apply(plan: DeploymentPlan, path: Path, pool_type: str) -> list[str]:
 
 
 async def refuse_other_configuration(client: PrefectClient, plan: DeploymentPlan) -> None:
-    """Raise ConfigError where the name of a deployment is taken by another configuration."""
+    """Raise ConfigError if a deployment of the same name belongs to another configuration."""
     for name in plan.full_names():
         try:
             there = await client.read_deployment_by_name(name)

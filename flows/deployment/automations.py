@@ -49,9 +49,9 @@ def close_dead_runs(plan: DeploymentPlan, deployments: Sequence[UUID]) -> Automa
 
 
 def resume_crashed(name: str, deployment: UUID) -> AutomationCore:
-    """Return the automation that starts a crashed run of a deployment again with its release, if it had one.
+    """Return the automation that restarts a crashed run of a deployment with the same parameters.
 
-    It fires once in `RESUME_ONCE_IN_S`, so that a run that crashes its machine does not come back for ever.
+    It fires once in `RESUME_ONCE_IN_S`, so that a run that crashes its machine is not restarted for ever.
     """
     release = {"__prefect_kind": "jinja", "template": "{{ flow_run.parameters.release or '' }}"}
     training = name.startswith("training/")
@@ -81,13 +81,13 @@ def resume_crashed(name: str, deployment: UUID) -> AutomationCore:
 
 
 def _of(*deployments: UUID) -> dict[str, Any]:
-    """Return what matches the events of runs of deployments; heartbeats do not know their names."""
+    """Return the match of events of the deployments' runs, by id, since heartbeats have no names."""
     ids = [f"prefect.deployment.{each}" for each in deployments]
     return {"prefect.resource.role": "deployment", "prefect.resource.id": ids}
 
 
 async def put_automations(client: PrefectClient, plan: DeploymentPlan) -> None:
-    """Create the automations of a plan whose deployments are there, in place of earlier ones."""
+    """Create the automations of a plan whose deployments exist, replacing earlier ones."""
     ids = {name: (await client.read_deployment_by_name(name)).id for name in plan.full_names()}
     resuming = [resume_crashed(name, each) for name, each in ids.items()]
     for automation in (close_dead_runs(plan, list(ids.values())), *resuming):

@@ -26,7 +26,7 @@ _CLIENT_RETRIES = 11
 
 @dataclass(frozen=True, slots=True)
 class DeploymentPlan:
-    """A configuration, when it is harvested, and where its runs go."""
+    """The deployments of a configuration: its schedule, and the work pools of its runs."""
 
     config: Path
     settings: RunSettings
@@ -39,24 +39,24 @@ class DeploymentPlan:
 
     @property
     def harvest_name(self) -> str:
-        """Return the name of the deployment that the schedule starts."""
+        """Return the name of the deployment of harvests, which the schedule starts."""
         return self._named("nightly-harvest")
 
     @property
     def release_name(self) -> str:
-        """Return the name of the deployment that follows a harvest."""
+        """Return the name of the deployment of releases, which follow a harvest."""
         return self._named("release")
 
     @property
     def training_name(self) -> str:
-        """Return the name of the deployment that follows a release."""
+        """Return the name of the deployment of trainings, which follow a release."""
         return self._named("train-from-release")
 
     def _named(self, name: str) -> str:
         return f"{name}-{self.suffix}" if self.suffix else name
 
     def deployments(self) -> list[dict[str, Any]]:
-        """Return the deployments as entries of a `prefect.yaml`; training if the configuration has it."""
+        """Return the deployments as entries of a `prefect.yaml`, with training if it is configured."""
         harvest = self._deployment("harvest", self.harvest_name, self.pool)
         harvest["schedules"] = [{"cron": self.cron, "timezone": self.timezone, "active": True}]
         release = self._deployment("release", self.release_name, self.pool)
@@ -68,7 +68,7 @@ class DeploymentPlan:
         return [harvest, release, training]
 
     def full_names(self) -> list[str]:
-        """Return the names of the deployments with those of their flows, the harvest first."""
+        """Return the names of the deployments with their flows' names, the harvest first."""
         return [f"{each['entrypoint'].rpartition('.')[2]}/{each['name']}" for each in self.deployments()]
 
     def _deployment(self, flow: str, name: str, pool: str) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class DeploymentPlan:
         }
 
     def _after_release(self) -> dict[str, Any]:
-        """Return the trigger of a training: a version at the Hub, or in the workspace if none goes there."""
+        """Return the trigger of a training: a new version on the Hub, or if unpublished in the workspace."""
         release = self.settings.release
         return {
             "name": f"{self.training_name}: on each release",
@@ -105,7 +105,7 @@ class DeploymentPlan:
 
 
 def run_environment() -> dict[str, str]:
-    """Return the environment of a run: heartbeats, patience with a server that restarts, no telemetry."""
+    """Return environment variables of a run: heartbeats, retries while a server restarts, no telemetry."""
     return {
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S),
         "PREFECT_CLIENT_MAX_RETRIES": str(_CLIENT_RETRIES),
@@ -117,8 +117,8 @@ def run_environment() -> dict[str, str]:
 def check_schedule(cron: str, timezone: str) -> None:
     """Check a schedule of five fields in a time zone.
 
-    Raises ConfigError where there is none such or none of its times ever comes. A sixth field is refused: it
-    is a second to some and a year to others.
+    Raises ConfigError if it is invalid or never occurs. A sixth field is refused, since some programs read
+    it as seconds and others as a year.
     """
     wanted = "five fields, minute hour day month weekday, such as '0 3 * * *'"
     if len(cron.split()) != 5 and not cron.startswith("@"):

@@ -25,10 +25,10 @@ LOCK = ".tracemill-serve-{}.lock"
 
 @contextmanager
 def prefect_server(for_one_run: bool = False) -> Iterator[str]:
-    """Give the address of a Prefect server: the user's own, else one of this process while the block lasts.
+    """Yield the address of a Prefect server: the configured one, else one started for the block.
 
-    Its own session keeps from it what a terminal or a supervisor sends to the process group: a flow that is
-    interrupted reports its end to it. A server for one run has none of the services of schedules.
+    The server runs in its own session, so that signals to the process group do not reach it and an
+    interrupted flow can report its end. With `for_one_run` the server has no scheduling services.
     """
     if (named := PREFECT_API_URL.value()) is not None:
         yield named
@@ -72,10 +72,10 @@ def _end(server: "subprocess.Popen[bytes]") -> None:
 
 @contextmanager
 def lock_served_config(home: Path, config: Path) -> Iterator[None]:
-    """Be the only one that serves the configuration in the file `config`, while the block lasts.
+    """Hold the lock for serving the configuration file `config` during the block.
 
-    Of two under one PREFECT_HOME each would start a run at every time. Raises WorkspaceError where another
-    one does, or the folder cannot be written.
+    Two such processes under one PREFECT_HOME would each start a run at every time. Raises WorkspaceError if
+    another one holds it, or the folder cannot be written.
     """
     with _locked(home, LOCK.format(digest("config", str(config), size=4)), wait=False) as free:
         if not free:
@@ -89,9 +89,9 @@ def lock_served_config(home: Path, config: Path) -> Iterator[None]:
 
 @contextmanager
 def lock_prefect_home(home: Path) -> Iterator[None]:
-    """Let no other `tracemill schedule` start a server on the same PREFECT_HOME while the block lasts.
+    """Keep any other `tracemill schedule` from starting a server on the same PREFECT_HOME during the block.
 
-    Of two that make its tables at once one fails. Raises WorkspaceError where it cannot be written.
+    One of two servers that create its tables at once fails. Raises WorkspaceError if it cannot be written.
     """
     with _locked(home, LOCK.format("server"), wait=True):
         yield
@@ -99,7 +99,7 @@ def lock_prefect_home(home: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(home: Path, name: str, wait: bool) -> Iterator[bool]:
-    """Hold the lock of this name while the block lasts; says whether it is held, as with `wait` always."""
+    """Hold the lock of this name during the block; yields whether it is held, with `wait` always True."""
     try:
         home.mkdir(parents=True, exist_ok=True)
         lock = (home / name).open("w")

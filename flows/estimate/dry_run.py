@@ -19,20 +19,18 @@ from tracemill.teachers.pricing.price_book import PRICES, PriceBook
 
 
 def write_requests(settings: RunSettings) -> dict[str, Any]:
-    """Write the requests of a replay to `dry-run.jsonl` in the workspace; gives the counts by teacher.
+    """Write the requests of a replay to `dry-run.jsonl` in the workspace, and return counts by teacher.
 
-    A line has step, teacher, sample, the key it would be bought under, URL, headers but for the API key, and
-    body.
+    A line has step, teacher, sample, the request key, URL, headers without the API key, and body.
 
-    Left out are requests that were bought already, those of steps that need no further answer by what was
-    bought, and prompts that are longer than the context of a model whose card was read
-    (`find_overlong_prompts` counts them by teacher). Else every teacher is asked at every step that was
-    decided on, as where no step is settled early. `decided_later` counts the steps of which a gate decides
-    anew once answers to earlier ones are in, `not_shown` names the teachers whose requests have a form of
-    their own.
+    Left out are requests whose answers are in the ledger, those of steps whose label is certain by these
+    answers, and prompts that are longer than the context of a model with a known model card
+    (`find_overlong_prompts` counts them by teacher). Every teacher is asked at every other decided step, as
+    without early stopping. `decided_later` counts the steps that a gate decides after answers to earlier
+    steps arrive, `not_shown` names the teachers whose requests have another form.
 
-    Raises WorkspaceError where there are no traces, ConfigError where nobody is to be asked or the vote
-    cannot be won.
+    Raises WorkspaceError if there are no traces, ConfigError if there are no teachers or the vote cannot be
+    won.
     """
     check_vote(settings)
     work = Workspace.open(settings.workspace, create=False)
@@ -68,9 +66,9 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
 def _requests(
     batch: QuestionBatch, teacher: ChatTeacher, samples: int, settled: Container[str], unfit: Counter[str]
 ) -> Iterator[dict[str, Any]]:
-    """Give the requests of one teacher at the steps that are not settled, in their order.
+    """Yield the requests of one teacher at the steps that are not settled, in their order.
 
-    `unfit` learns how many are longer than its context.
+    Requests longer than its context are counted in `unfit`.
     """
     items = [item for item in batch.wanted(teacher, samples) if item.question.step_id not in settled]
     long = {item.index for item in find_overlong_prompts(items)}

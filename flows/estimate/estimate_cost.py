@@ -40,9 +40,9 @@ from tracemill.teachers.pricing.price_book import PriceBook
 class CostFigures:
     """Estimated calls and cost of one teacher, or of all of them.
 
-    Tokens and USD are those of calls still to be made; `bought` answers are in the ledger. `calls_early` and
-    `usd_early` are what is expected, with early stopping and caching; `usd_worst` is what the dearest single
-    call reserves. `price_from` and the other texts say what a figure rests on.
+    Tokens and USD are those of calls still to be made; `bought` answers are in the ledger. `calls_early`
+    and `usd_early` are expected values with early stopping and caching; `usd_worst` is the reservation of
+    the most expensive call. `price_from` and the other texts name the source of a figure.
     """
 
     teacher: str
@@ -63,13 +63,13 @@ class CostFigures:
     measured: MeasuredUsage = field(default_factory=MeasuredUsage)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, money to the nearest 1e-6 USD."""
+        """Return JSON values, with money to the nearest 1e-6 USD."""
         return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(self).items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The figures by teacher in the order they are asked when steps are settled early, and in all."""
+    """The figures by teacher, in the order of asking under early stopping, and their total."""
 
     teachers: tuple[CostFigures, ...]
     total: CostFigures
@@ -89,7 +89,7 @@ class Estimate:
     """Steps that are expected to be left out, since the caps of the release would drop their pairs."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the estimate as JSON values."""
         return {
             "teachers": [figures.to_json() for figures in self.teachers],
             "total": self.total.to_json(),
@@ -105,12 +105,12 @@ class Estimate:
 
 
 def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
-    """Estimate a replay.
+    """Estimate the cost of a replay.
 
     With `refresh` prices are read from the servers first, which also finds teachers that cannot be asked;
-    else nothing uses the network. Raises WorkspaceError where there are no traces or `refresh` cannot write
-    down what it reads, ConfigError where nobody is to be asked or the vote cannot be won, TeacherError where
-    `refresh` finds a teacher that cannot be asked.
+    else nothing uses the network. Raises WorkspaceError if there are no traces or the prices cannot be
+    stored, ConfigError if there are no teachers or the vote cannot be won, TeacherError if `refresh` finds
+    a teacher that cannot be asked.
     """
     check_vote(settings)
     work = Workspace.open(settings.workspace, create=False, writes=refresh)
@@ -149,7 +149,7 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
 
 
 def _priced_like(pairs: tuple[ExpectedPairs, ...], total: CostFigures) -> tuple[ExpectedPairs, ...]:
-    """Return what shares give at shares of the total cost, with what cached answers would cost again."""
+    """Return the expected pairs at shares of the total cost, which includes cached answers at their price."""
     if not total.calls or not total.usd_early:
         return pairs
     full_usd = total.usd_early * (total.calls + total.bought) / total.calls
@@ -159,10 +159,10 @@ def _priced_like(pairs: tuple[ExpectedPairs, ...], total: CostFigures) -> tuple[
 def _judge_text(
     settings: RunSettings, work: Workspace, asked: set[str], sizes: dict[str, int], book: PriceBook
 ) -> str:
-    """Return what is known of the judge and the most it may still cost, "" where there is none.
+    """Return the judge's precision and its highest possible cost as text, "" without a judge.
 
-    The most is both orders at every step that teachers are asked at and the judge was not: votes decide how
-    many of them it is shown.
+    The cost is that of both orders at every step that teachers are asked at and the judge was not, since
+    the votes that decide which steps it is shown are not known yet.
     """
     judge = judge_of(settings)
     if judge is None or settings.judge is None:
@@ -251,14 +251,14 @@ class _Tally:
         return round(call[2] / self.measured.bytes_a_token)
 
     def usd_a_call(self) -> float:
-        """Return what a call costs on average, cached: the order in which teachers are asked."""
+        """Return the mean cost of a call with caching in USD: teachers are asked in this order."""
         return nanousd_to_usd(self._cost_nanousd(self.calls, True)) / max(len(self.calls), 1)
 
     def _cost_nanousd(self, calls: Sequence[Call], cached: bool) -> int:
-        """Return what these calls cost in their order.
+        """Return the cost of these calls in their order.
 
-        Cached: each reads what the one before it in its context left there, which its lifetime allows as long
-        as they go out in bursts.
+        With `cached` each call reads the prefix that the call before it in its context left in the prompt
+        cache.
         """
         total, seen = 0, dict[str, int]()
         answer = round(self.measured.answer_tokens)
@@ -272,7 +272,7 @@ class _Tally:
         return total
 
     def figures(self, share: float) -> CostFigures:
-        """Return the figures, where the teacher is asked at `share` of its steps under early stopping."""
+        """Return the figures of a teacher that is asked at `share` of its steps under early stopping."""
         early = [call for call in self.calls if _drawn(call[1]) < share]
         return CostFigures(
             teacher=self.teacher.name,
@@ -294,7 +294,7 @@ class _Tally:
         )
 
     def longest_chain(self) -> int:
-        """Count the calls in the longest context: they go out one after the other."""
+        """Return the number of calls in the longest context, which are made one after the other."""
         lengths: dict[str, int] = {}
         for chain, _, _ in self.calls:
             lengths[chain] = lengths.get(chain, 0) + 1
@@ -302,14 +302,14 @@ class _Tally:
 
 
 def _drawn(step: str) -> float:
-    """Return a number in [0, 1) that depends on the step alone: which steps are taken as unsettled."""
+    """Return a number in [0, 1) by a hash of the step; it decides which steps count as unsettled."""
     return int(digest("early", step, size=7), 16) / 2**56
 
 
 def _total(figures: Sequence[CostFigures], tallies: Sequence[_Tally], concurrency: int) -> CostFigures:
     """Add up the figures.
 
-    The time is that of the longest chain, or of all calls at so many in flight where that is longer.
+    The time is that of the longest chain, or of all calls at `concurrency` in flight if that is longer.
     """
     busy_s = sum(f.calls * f.measured.latency_s for f in figures) / max(concurrency, 1)
     total = CostFigures("all", wall_s=max([busy_s, *(f.wall_s for f in figures)]))

@@ -27,7 +27,7 @@ from tracemill.train.hints.hint_text import Hint
 class HintEstimate:
     """The questions for hints that a training would ask, those already answered, and the cost of the rest.
 
-    `hints` are those of the answers that were bought, by step; `traces` those with questions left to ask.
+    `hints` has the answered hints by step; `traces` has the traces with unanswered questions.
     """
 
     model: str
@@ -39,7 +39,7 @@ class HintEstimate:
     traces: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
-        """Return the estimate in a line for people."""
+        """Return the estimate as one line of text."""
         return (
             f"{self.model}: {self.questions:,} failed actions, at most {self.calls:,} calls, "
             f"${self.usd:.4f}, under a cap of ${self.cap_usd:.4f} of its own"
@@ -47,7 +47,7 @@ class HintEstimate:
 
 
 def estimate_workspace_hints(settings: RunSettings, work: Workspace, book: PriceBook) -> str:
-    """Return what a training on all of the selected sessions would ask for hints, "" where it asks nobody."""
+    """Return the estimate of hints for a training on all selected sessions, "" without a hint writer."""
     if settings.hint_writer() is None:
         return ""
     chosen = select_traces(work, make_trace_filter(settings.select, work), list_scope(work, settings.privacy))
@@ -58,9 +58,9 @@ def estimate_workspace_hints(settings: RunSettings, work: Workspace, book: Price
 def estimate_hints(
     settings: RunSettings, work: Workspace, reredactor: Reredactor, selected: Container[str], book: PriceBook
 ) -> HintEstimate:
-    """Estimate the hints at the failed actions of the selected traces; nobody is asked.
+    """Estimate the hints at the failed actions of the selected traces; nothing is sent.
 
-    `settings` are those of `hint_settings`. Each call is taken to read its whole prompt, uncached.
+    `settings` are those of `hint_settings`. Each call is assumed to read its whole prompt uncached.
     """
     writer, budget = writer_of(settings), settings.budget
     assert budget is not None

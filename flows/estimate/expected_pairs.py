@@ -22,7 +22,7 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPairs:
-    """Pairs and USD that are expected where `share` of the full cost may be spent; `of_all` of all pairs."""
+    """Expected pairs and USD at `share` of the full cost; `of_all` is the share of all pairs."""
 
     share: float
     usd: float
@@ -40,7 +40,7 @@ class ExpectedPairs:
 
 
 class PairForecast:
-    """The steps of a workspace as the gate values them."""
+    """A forecast of pairs from the gate's scores of the steps of a workspace."""
 
     def __init__(self, settings: RunSettings, work: Workspace, teachers: Sequence[Teacher]) -> None:
         self._settings = settings
@@ -52,7 +52,7 @@ class PairForecast:
             self._verdicts |= {step.step_id: step.verdict for step in votes_from_table(table)}
 
     def belief(self) -> PairModel:
-        """Return what the gate would believe had it seen every vote of the workspace."""
+        """Return the gate's pair model fitted to every vote of the workspace."""
         rows = [
             (step.facts.words, float(verdict == "pair"))
             for step in self._steps
@@ -61,11 +61,11 @@ class PairForecast:
         return learn_pair_model(rows)
 
     def add(self, questions: Sequence[Question], shown: Sequence[ShownTrace]) -> None:
-        """Take in the steps of a batch."""
+        """Add the steps of a batch."""
         self._steps += self._gate.value(questions, shown)
 
     def by_share(self) -> tuple[ExpectedPairs, ...]:
-        """Return the pairs expected at each share of the cost, explored steps and the best others."""
+        """Return the expected pairs at each share of the cost: explored steps, then the best ones."""
         belief = self.belief()
         facts, costs = [step.facts for step in self._steps], [step.expected_usd for step in self._steps]
         steps = score_pair_values(facts, [belief.probability(each.words) for each in facts], costs)

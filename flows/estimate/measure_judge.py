@@ -56,7 +56,7 @@ class JudgeCase:
 
     @property
     def score(self) -> str:
-        """Return `right` where the proposal is worth more than the agent's action, `wrong` or `tie`."""
+        """Return `right` if the proposal has the higher reward, `wrong` if the lower one, else `tie`."""
         own, proposed = self.rewards
         return "right" if proposed > own else "wrong" if proposed < own else "tie"
 
@@ -73,10 +73,10 @@ class JudgeMeasurement:
 
 
 def measure_judge(settings: RunSettings, tables: Sequence[Path], most: int) -> JudgeMeasurement:
-    """Ask the judge of a configuration about at most `most` cases, and keep its precision in the workspace.
+    """Ask the configured judge about at most `most` cases, and store its precision in the workspace.
 
-    Raises ConfigError without a judge or a budget, TeacherError where the judge cannot be asked or a table
-    cannot be read, SourceError where a table has nothing usable.
+    Raises ConfigError without a judge or a budget, TeacherError if the judge cannot be asked or a table
+    cannot be read, SourceError if a table has no usable case.
     """
     judge, budget = judge_and_budget(settings)
     work = Workspace.open(settings.workspace)
@@ -118,7 +118,7 @@ def judge_and_budget(settings: RunSettings) -> tuple[BaseTeacherSettings, Budget
 
 
 def judge_cases(path: Path, judge_family: str) -> Iterator[JudgeCase]:
-    """Yield the disagreements of a table whose two actions have rewards, each once."""
+    """Yield the disagreements of a table whose two actions both have rewards, each once."""
     table = read_table(path)
     acts = {
         (row.state_id, model): answer.action
@@ -152,7 +152,7 @@ def judge_cases(path: Path, judge_family: str) -> Iterator[JudgeCase]:
 
 
 def _step(number: int, case: JudgeCase, redactor: Redactor) -> JudgedStep:
-    """Return the question on a case, redacted."""
+    """Return the redacted question on a case."""
     name = f"judge-{digest(case.table, case.state.state_id, str(number), size=6)}"
     messages = [redactor.redact_message(message, name)[0] for message in case.state.messages]
     own, proposal = (
@@ -183,7 +183,7 @@ def _ask(
     steps: Sequence[JudgedStep],
     order: str,
 ) -> ReplayResult:
-    """Ask the judge about these steps in one order."""
+    """Ask the judge about these steps in one order of the two actions."""
     judge, (ledger, run_id) = judge_and_budget(settings)[0], spending
     named = judge.model_copy(update={"name": Judge(judge.model, judge.family).teacher(order)})
     teachers = build_teachers(

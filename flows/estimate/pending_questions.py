@@ -31,22 +31,22 @@ from tracemill.teachers.replay.observed_replies import ReplyCollector
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswers:
-    """The answers that a replay has: those in the ledger, and those it would fill it again with."""
+    """The stored answers of a workspace: those in the ledger, and those that would be restored to it."""
 
     ledger: Ledger
     refilled: Ledger
 
     def answers_to(self, keys: Sequence[str]) -> dict[str, str]:
-        """Return the stored replies of those requests that were bought, by key."""
+        """Return the stored replies to those of the requests that have one, by key."""
         return self.refilled.answers_to(keys) | self.ledger.answers_to(keys)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionBatch:
-    """Some traces of a workspace as they are shown, the questions at their steps, and the decisions.
+    """Traces of a workspace as teachers see them, the questions at their steps, and the decisions.
 
-    Of `open_steps` a gate decides only after answers to earlier batches are in: what they teach it, and cost,
-    is not known yet.
+    A gate decides on `open_steps` only after answers to earlier batches have arrived, so they are not known
+    yet.
     """
 
     shown: tuple[ShownTrace, ...]
@@ -58,13 +58,13 @@ class QuestionBatch:
     """Steps that are expected to be left out, since the release has no room for their pairs."""
 
     def wanted(self, teacher: Teacher, samples: int) -> list[WantedAnswer]:
-        """Return the answers of one teacher that are decided on and not bought, in the order of steps."""
+        """Return the answers of one teacher that are decided on and not stored yet, in the order of steps."""
         items = plan_items(self.questions, self.decisions, [teacher], samples)
         bought = self.bought.answers_to(replay_plan_keys(items))
         return [item for item in items if item.bought(bought) is None]
 
     def settled(self, teachers: Sequence[Teacher], settings: RunSettings) -> frozenset[str]:
-        """Return the steps at which nobody else needs to be asked, by the answers that were bought."""
+        """Return the steps at which the stored answers make the label certain."""
         items = plan_items(self.questions, self.decisions, teachers, settings.replay.samples)
         bought = self.bought.answers_to(replay_plan_keys(items))
         clean = {item.trace.trace_id: item.reply for item in self.shown}
@@ -81,14 +81,14 @@ class QuestionBatch:
         return frozenset(observed.decided_steps(rest))
 
     def asked(self, teacher: str) -> int:
-        """Count the steps at which a teacher is to be asked, bought ones among them."""
+        """Count the steps at which a teacher is to be asked, answered ones included."""
         return sum(d.verdict == "ask" and d.teacher == teacher for d in self.decisions)
 
 
 def batch_pending_questions(settings: RunSettings, work: Workspace) -> Iterator[QuestionBatch]:
-    """Give the selected traces of a workspace in the batches of a replay, decided as it would.
+    """Yield the selected traces of a workspace in the batches, and with the decisions, of a replay.
 
-    Raises WorkspaceError where it has none, ConfigError where nobody is to be asked.
+    Raises WorkspaceError if there are no traces, ConfigError if there are no teachers.
     """
     if not settings.asked():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
@@ -124,7 +124,7 @@ def _decided(
     bought: StoredAnswers,
     later: bool,
 ) -> QuestionBatch:
-    """Decide on a batch; `later` says that a replay knows more when it does."""
+    """Decide on a batch; `later` says that a replay will have more answers when it decides."""
     shown = tuple(ShownTrace.of(trace, reredactor) for trace in load_traces(work, ids))
     questions = tuple(question for item in shown for question in item.questions())
     before = load_decisions(work, ids)

@@ -18,7 +18,7 @@ _SOURCES = {"system": "system", "user": "user", "assistant": "agent"}
 
 
 def trajectory_of_context(trace: Trace, context: Context, continued_in: str | None) -> dict[str, Any]:
-    """Return the trajectory of a context; `continued_in` is the file of the session's next one."""
+    """Return the trajectory of a context; `continued_in` is the file of the session's next context."""
     fidelity = context.fidelity
     agent = {
         "name": trace.harness,
@@ -50,7 +50,7 @@ def trajectory_of_context(trace: Trace, context: Context, continued_in: str | No
 
 
 def _steps(context: Context) -> list[dict[str, Any]]:
-    """Return the messages as steps; a result away from its call is the observation of a system step."""
+    """Return the messages as steps; a result far from its call is the observation of a system step."""
     actions = {step.cut: step for step in context.steps}
     steps: list[dict[str, Any]] = []
     for place, message in enumerate(context.messages):
@@ -79,7 +79,7 @@ def _step(message: Message, action: Step | None) -> dict[str, Any]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    """Return a call; its exact arguments in `extra` where the object does not give them again."""
+    """Return a call; its exact arguments are in `extra` if the parsed object does not reproduce them."""
     parsed = call.parsed()
     exact = parsed is not None and _compact(parsed) == call.arguments
     told = {"tool_call_id": call.id, "function_name": call.name, "arguments": parsed or {}}
@@ -91,7 +91,7 @@ def _compact(value: Any) -> str:
 
 
 def _result(message: Message, called: set[str]) -> dict[str, Any]:
-    """Return a result, joined to its call where the step makes it."""
+    """Return a result, linked to its call if the same step makes the call."""
     call_id = message.tool_call_id
     joined = call_id in called
     extra = _said(
@@ -119,7 +119,7 @@ def _metrics(step: Step) -> dict[str, Any]:
 
 
 def _final_metrics(context: Context) -> dict[str, Any]:
-    """Return the sums of what the steps report; a sum of nothing is left out."""
+    """Return the sums of the steps' metrics; a metric that no step has is left out."""
     names = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
     sums = {}
     for name in names:

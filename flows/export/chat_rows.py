@@ -13,7 +13,7 @@ _VERDICTS = {"resolved": True, "not_resolved": False}
 
 
 def row_of_context(trace: Trace, context: Context) -> dict[str, Any]:
-    """Return the row of a context; what is not known is left out."""
+    """Return the row of a context; unknown fields are left out."""
     actions = {step.cut for step in context.steps}
     fidelity = context.fidelity
     row: dict[str, Any] = {
@@ -37,18 +37,18 @@ def row_of_context(trace: Trace, context: Context) -> dict[str, Any]:
 
 
 def context_name(trace: Trace, context: Context) -> str:
-    """Return a name of a context that is a plain file name too."""
+    """Return a name of a context that is valid as a file name."""
     return trace.trace_id if context.index == 0 else f"{trace.trace_id}.{context.index}"
 
 
 def sole_model(context: Context) -> str | None:
-    """Return the model of all steps, None where they have several or it is unknown."""
+    """Return the model of all steps, None if there are several or it is unknown."""
     models = {step.model for step in context.steps}
     return models.pop() if len(models) == 1 else None
 
 
 def wire_tool(tool: ToolSpec) -> dict[str, Any]:
-    """Return a tool as an entry of `tools`; its schema only where it was recorded."""
+    """Return a tool as an entry of `tools`; its schema only if it was recorded."""
     wire = tool.to_wire()
     if tool.origin != "recorded":
         del wire["function"]["parameters"]
@@ -56,7 +56,7 @@ def wire_tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _message(message: Message, is_step: bool) -> dict[str, Any]:
-    """Return a message; one of the agent that is no step is marked as shown to it (`is_demo`)."""
+    """Return a message; an agent's message that is not a step is marked with `is_demo`."""
     wire = message.to_wire()
     if message.role in ("tool", "user"):
         wire |= {"name": message.name, "is_error": message.is_error, "error_kind": message.error_kind}

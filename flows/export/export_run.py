@@ -23,10 +23,10 @@ NO_STEP = "contexts without a step, left out"
 
 
 def export_traces(settings: RunSettings, name: str, out: Path) -> dict[str, Any]:
-    """Write every stored trace in a format to a new or empty folder; return what was written.
+    """Write every stored trace in a format to a new or empty folder; return a record of the files.
 
-    Text is redacted again where it was redacted otherwise than today. Raises ConfigError for an unknown
-    format and for a folder that holds files, WorkspaceError where there is no workspace of redacted text.
+    Text that was redacted by another version is redacted again. Raises ConfigError for an unknown format
+    and for a folder that holds files, WorkspaceError if there is no workspace of redacted text.
     """
     if name not in EXPORT_FORMATS:
         raise ConfigError(f"there is no format {name!r} to export", " | ".join(EXPORT_FORMATS))
@@ -44,7 +44,7 @@ def export_traces(settings: RunSettings, name: str, out: Path) -> dict[str, Any]
 
 
 def _write(traces: Iterable[Trace], name: str, out: Path) -> Counter[str]:
-    """Write the files, and return the counts. Raises OSError where that fails."""
+    """Write the files and return the counts. Raises OSError if writing fails."""
     out.mkdir(parents=True, exist_ok=True)
     counts: Counter[str] = Counter()
     if name == MESSAGES:
@@ -57,14 +57,14 @@ def _write(traces: Iterable[Trace], name: str, out: Path) -> Counter[str]:
 
 
 def _leaving(work: Workspace, reredactor: Reredactor) -> Iterator[Trace]:
-    """Yield the stored traces as they may leave, one in memory at a time."""
+    """Yield the stored traces, redacted for export, one in memory at a time."""
     for table in work.current("traces"):
         for row in range(table.num_rows):
             yield reredactor.redact_again(traces_from_table(table.slice(row, 1))[0]).trace
 
 
 def contexts_of(trace: Trace, counts: Counter[str]) -> list[Context]:
-    """Return the contexts with steps, and count them and what is left out."""
+    """Return the contexts that have steps; count them and the parts left out."""
     kept = [context for context in trace.contexts if context.steps]
     counts["traces"] += bool(kept)
     counts["contexts"] += len(kept)

@@ -60,7 +60,7 @@ def _message(message: Message, action: Step | None) -> dict[str, Any]:
 
 
 def _milliseconds(timestamp: str | None) -> int | None:
-    """Return a time as milliseconds since 1970, None for one that is not ISO 8601."""
+    """Return a time as milliseconds since 1970, None if it is not ISO 8601."""
     try:
         return int(datetime.fromisoformat(timestamp).timestamp() * 1000) if timestamp else None
     except ValueError:

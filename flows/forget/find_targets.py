@@ -41,7 +41,7 @@ _WHO = ("trace_id", "parent_trace_id", "source", "project", "repository", "origi
 
 @dataclass(frozen=True, slots=True)
 class KnownTrace:
-    """One trace as the workspace knows it."""
+    """A trace with the fields that a target is matched with."""
 
     trace_id: str
     parent: str | None
@@ -55,7 +55,7 @@ class KnownTrace:
 
 @dataclass(frozen=True, slots=True)
 class ForgetTargets:
-    """The things that a target names. `needle` is a text that must be nowhere afterwards."""
+    """The data that a target names. `needle` is the text to remove everywhere."""
 
     kind: Kind
     traces: frozenset[str] = frozenset()
@@ -74,7 +74,7 @@ class ForgetTargets:
 
     @property
     def is_wide(self) -> bool:
-        """Return whether more may go than was meant: most of the workspace, or what redaction wrote there."""
+        """Return whether more than meant may match: most of the workspace, or part of placeholders."""
         return self.is_type or (self.kind != "trace" and 2 * len(self.traces) > self.of)
 
     def anything(self) -> bool:
@@ -82,7 +82,7 @@ class ForgetTargets:
         return bool(self.traces or self.answers or self.files or self.releases)
 
     def holds(self, text: str) -> bool:
-        """Return whether a text is one that must be gone."""
+        """Return whether a text contains anything that must be removed."""
         return self.needle is not None and self.needle.within(text)
 
 
@@ -108,9 +108,9 @@ def _known(row: dict[str, Any]) -> KnownTrace:
 
 
 def find_target(work: Workspace, ledger: Ledger | None, target: str, kind: str | None) -> ForgetTargets:
-    """Find what the target is: the first of trace, project and text that fits, or the one named.
+    """Find the traces that a target names: as trace, project or text, the first that matches, or `kind`.
 
-    Raises ConfigError for a kind there is not and for a text too short to look for.
+    Raises ConfigError for an unknown kind and for a text too short to search for.
     """
     if kind is not None and kind not in KINDS:
         raise ConfigError(f"--as {kind}", f"one of {', '.join(KINDS)}")
@@ -128,7 +128,7 @@ def find_target(work: Workspace, ledger: Ledger | None, target: str, kind: str |
 
 
 def _by_id(known: dict[str, KnownTrace], target: str) -> frozenset[str]:
-    """Return the trace of that id, or of the session file of that name."""
+    """Return the trace with that id, or of the session file with that name."""
     return frozenset(
         k.trace_id
         for k in known.values()
@@ -178,7 +178,7 @@ def _by_value(
 
 
 def _completed(work: Workspace, known: dict[str, KnownTrace], found: ForgetTargets) -> ForgetTargets:
-    """Add the subagents of the traces, and the files and releases that hold any of it."""
+    """Add the subagents of the traces, and the files and releases that contain any of them."""
     traces = found.traces | {k.trace_id for k in known.values() if k.parent in found.traces}
     origins = frozenset(o for i in traces if i in known and (o := known[i].origin))
     grown = replace(found, traces=traces, origins=origins, of=len(known))

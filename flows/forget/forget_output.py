@@ -11,7 +11,7 @@ from tracemill.teachers.ledger.ledger import Ledger
 
 
 def say_plan(work: Workspace, found: ForgetTargets) -> None:
-    """Print on stderr what would be removed."""
+    """Print on stderr the data to be removed."""
     console = stderr_console()
     console.print(f"To be removed from {work.root} (taken as a {found.kind}):")
     console.print(
@@ -43,7 +43,7 @@ class ForgetRemains(NamedTuple):
 def record_of(
     found: ForgetTargets, rows: Mapping[str, int], answers: int, files: int, remains: ForgetRemains
 ) -> dict[str, Any]:
-    """Return what was removed from where, and what remains to be done."""
+    """Return a record of the removed data, and of what remains to be done."""
     return {
         "kind": found.kind,
         "traces": len(found.traces),
@@ -84,7 +84,7 @@ def _remains(found: ForgetTargets, remains: ForgetRemains) -> list[str]:
 
 
 def forget_output_rows(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Build the closing table as (what, figures)."""
+    """Build the closing table as (name, figures)."""
     rows = [(f"{name} rows", f"{count:,}") for name, count in record["rows"].items()]
     return [
         ("taken as", record["kind"]),

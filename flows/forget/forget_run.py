@@ -50,12 +50,13 @@ _NAMING = frozenset(("path", "sources", "projects", "project", "repository", "na
 def forget_target(
     settings: RunSettings, target: str, kind: str | None, yes: bool, everything: bool, as_json: bool
 ) -> None:
-    """Remove the target; gives what was removed and what remains to be done.
+    """Remove the target; print a record of the removed data and of what remains to be done.
 
-    `-` reads the target from stdin. `yes` confirms it; `everything` too where more may go than was meant.
+    `-` reads the target from stdin. `yes` confirms it; `everything` is needed too if more may be removed
+    than was meant.
 
-    Raises WorkspaceError where there is nothing of it, PrivacyError where it was not confirmed. A text that
-    is taken as one (`kind`) and is not there is remembered all the same.
+    Raises WorkspaceError if the workspace has none of it, PrivacyError without confirmation. With kind
+    `value` a text is added to the list even if it is not found.
     """
     if target == "-":
         target = sys.stdin.read().rstrip("\r\n")
@@ -85,9 +86,9 @@ def forget_target(
 
 
 def _clean_up(work: Workspace) -> None:
-    """Remove what killed writers left, a killed `forget` among them, and the requests of a dry run.
+    """Remove temporary files of killed processes, and the requests of a dry run.
 
-    The former is no part of any table or release; the latter can be written again.
+    The former belong to no table or release; the latter can be written again.
     """
     sweep_rewritten_shards(work)
     work.dry_run_path.unlink(missing_ok=True)
@@ -141,9 +142,9 @@ def _confirm(work: Workspace, found: ForgetTargets, yes: bool, everything: bool)
 def carry_out_forget_run(
     work: Workspace, ledger: Ledger | None, found: ForgetTargets, target: str
 ) -> dict[str, Any]:
-    """Remove what was found, in an order in which a kill does no harm.
+    """Remove the data that was found, in an order that allows a repeat after a kill.
 
-    Gives what was removed from where, and what remains to be done. Hold `sole_writer`.
+    Returns a record of the removed data, and of what remains to be done. The caller holds `sole_writer`.
     """
     sent_to, published = _sent_to(work, ledger, found), _published_at(found)
     versions = [(path.parent.name, path.name) for path in found.releases]
@@ -165,7 +166,7 @@ def carry_out_forget_run(
 
 
 def _published_at(found: ForgetTargets) -> dict[str, list[str]]:
-    """Return the datasets of the Hub that each version to be removed is published in."""
+    """Return the Hub datasets that each version to be removed is published in."""
     places = {
         f"{path.parent.name}@{path.name}": [
             place["repo"]
@@ -182,7 +183,7 @@ def _project_name(target: str) -> str:
 
 
 def _remove_release(path: Path) -> None:
-    """Out of sight in one step, then deleted; what a kill leaves of it the next release removes."""
+    """Rename a release out of sight, then delete it; the next release removes leftovers of a kill."""
     gone = path.with_name(f".{uuid.uuid4().hex[:12]}.tmp")
     try:
         path.rename(gone)
@@ -192,7 +193,7 @@ def _remove_release(path: Path) -> None:
 
 
 def _sent_to(work: Workspace, ledger: Ledger | None, found: ForgetTargets) -> list[str]:
-    """Return the real models that were shown any of the target: those of the replies, and of hints.
+    """Return the real models that received any of the target, by the stored replies and hints.
 
     The answers of a teacher that writes hints are in the ledger alone.
     """
@@ -218,9 +219,9 @@ def _named_model(model: str, provider: str | None) -> str:
 def _forget_in_ledger(
     work: Workspace, ledger: Ledger | None, found: ForgetTargets, listed: ForgottenList
 ) -> int:
-    """Forget in the ledger.
+    """Remove the target's answers from the ledger; return their number.
 
-    Answers to other traces of the workspace stay, also where a forgotten one had bought them.
+    Answers that other traces of the workspace share stay, even if a forgotten trace paid for them.
     """
     if ledger is None:
         return 0
@@ -234,7 +235,7 @@ def _forget_in_ledger(
 
 
 def _forget_in_consents(work: Workspace, found: ForgetTargets) -> None:
-    """Take a forgotten project out of the consents: should it come back, it is asked for."""
+    """Remove a forgotten project from the consents, so that it needs a new one if it comes back."""
     if not found.projects:
         return
     before = load_consents(work)
@@ -248,7 +249,7 @@ def _forget_in_consents(work: Workspace, found: ForgetTargets) -> None:
 
 
 def _scrub_manifests(work: Workspace, found: ForgetTargets, target: str) -> int:
-    """Take the text, or names of sessions and project, out of manifests; gives how many changed."""
+    """Remove the text, or names of sessions and project, from manifests; return the number changed."""
     change, count = _change(found, target), 0
     for path in find_target_json_files(work):
         before = read_json_file(path)

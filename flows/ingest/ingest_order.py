@@ -27,11 +27,11 @@ _KEY_FILE = "redaction.key"
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Sources to ingest, the workspace they go into, and how they are read.
+    """Options of an ingest: the sources, the workspace, and how sources are read.
 
-    `jobs` processes at most; None: one for every 12 MB, up to the cores there are. `privacy` are the user's
-    own lists. `forgotten` are the workspaces whose forgotten sessions stay out of a folder of recorded text,
-    which can forget nothing itself.
+    `jobs` is the maximum number of processes; None for one per 12 MB, up to the number of cores. `privacy`
+    are the user's own lists. `forgotten` are the workspaces whose forgotten sessions are left out of a
+    folder of recorded text, which has no list of its own.
     """
 
     sources: SourceOptions
@@ -54,7 +54,7 @@ class IngestOptions:
         return "recorded" if self.unredacted else "redacted"
 
     def fingerprint(self) -> str:
-        """Return a digest of what is taken in, without where to and how fast."""
+        """Return a digest of the selected input, without the destination and the speed settings."""
         chosen = self.select.model_dump(mode="json") if self.select else {}
         sampled = astuple(self.sample) if self.sample else None
         lists = self.privacy.model_dump(mode="json") if self.privacy else {}
@@ -77,7 +77,7 @@ def find_watermarks(order: IngestOptions) -> Watermarks | None:
 
 
 def open_watermarks(order: IngestOptions, redactor: "Redactor | None") -> Watermarks:
-    """Open the watermarks of a workspace whose key is there, if its text is redacted."""
+    """Open the watermarks of a workspace, with its existing key if its text is redacted."""
     root = order.out.expanduser()
     key = b"" if redactor is None else workspace_key(root / _KEY_FILE)
     select = order.select.model_dump(mode="json", exclude_defaults=True) if order.select else {}
@@ -87,7 +87,7 @@ def open_watermarks(order: IngestOptions, redactor: "Redactor | None") -> Waterm
 
 
 def plan_order(order: IngestOptions, marks: Watermarks | None) -> SourcePlan:
-    """Find the sources of an order and plan what is read of them.
+    """Find the sources of an ingest and plan which of them are read.
 
     Raises SourceError as `plan_sources` does.
     """
@@ -95,9 +95,9 @@ def plan_order(order: IngestOptions, marks: Watermarks | None) -> SourcePlan:
 
 
 def make_ingester(order: IngestOptions, work: Workspace) -> ShardIngester:
-    """Return what takes in the sources of an order.
+    """Return the ingester for the sources.
 
-    Raises WorkspaceError where one of `forgotten` is no workspace.
+    Raises WorkspaceError if one of `forgotten` is not a workspace.
     """
     select, size = order.select, order.shard_mb * 1e6
     if order.unredacted:

@@ -47,10 +47,10 @@ IN_FILES = (
 
 
 def ingest_everything(order: IngestOptions) -> dict[str, Any]:
-    """Read and write every source, redacted unless the order says otherwise.
+    """Read and write every source, redacted unless `order` asks for recorded text.
 
-    Gives `files`, a report of each, and `totals`. Raises SourceError before anything is written where a path
-    is no session, and at the end where one cannot be read and nothing else was; WorkspaceError where the
+    Returns `files`, a report of each, and `totals`. Raises SourceError before anything is written if a path
+    is not a session, and at the end if one cannot be read and no other was. Raises WorkspaceError if the
     folder cannot be written or holds the other kind of text.
     """
     order = _checked(order)
@@ -62,7 +62,7 @@ def ingest_everything(order: IngestOptions) -> dict[str, Any]:
 
 
 def _checked(order: IngestOptions) -> IngestOptions:
-    """Check an order, and let recorded text leave out what the default workspace has forgotten.
+    """Check the options, and leave out of recorded text the sessions that the default workspace forgot.
 
     Raises ConfigError for options that exclude each other or lists that cannot be used.
     """
@@ -84,9 +84,9 @@ def _checked(order: IngestOptions) -> IngestOptions:
 
 
 def _refuse_forgotten(ingester: ShardIngester) -> None:
-    """Refuse a folder of recorded text that holds what was forgotten since.
+    """Refuse a folder of recorded text that contains sessions forgotten after it was written.
 
-    Raises WorkspaceError: single sessions cannot be taken out of such a folder.
+    Raises WorkspaceError: single sessions cannot be removed from such a folder.
     """
     if ingester.trace_filter is None:
         return
@@ -139,7 +139,7 @@ def _known_values(ingester: ShardIngester) -> Summary:
 
 
 def _by_file(reports: Sequence[IngestReport]) -> list[IngestReport]:
-    """One report a file, those of its parts added up."""
+    """Return one report per file, with those of its parts added up."""
     found: dict[str, IngestReport] = {}
     for report in reports:
         before = found.get(report.path)

@@ -35,11 +35,11 @@ FullnessOf = Callable[[str], int | None]
 
 @dataclass(slots=True)
 class FileReport:
-    """One source that was read, while its traces are counted.
+    """Counts of one source while its traces are read.
 
-    `left_out` counts traces by reason, `matched` those that fit an entry of the selection by its place,
-    `lost` those that did not come into the workspace. `whole`: all others were wanted. `mixed`: text was kept
-    that was redacted otherwise.
+    `left_out` counts traces by reason, `matched` the traces that match an entry of the selection by the
+    entry's index, `lost` the traces that were not written to the workspace. `whole`: all other traces were
+    wanted. `mixed`: text was kept that another version redacted.
     """
 
     file: SourceFile
@@ -52,7 +52,7 @@ class FileReport:
     mixed: bool = False
 
     def lose(self, trace_ids: Collection[str]) -> None:
-        """Note that traces of these that were taken have not come into the workspace."""
+        """Record that those of these traces that were taken have not been written to the workspace."""
         for at, item in enumerate(self.seen):
             if item.trace_id in trace_ids and item.entry is not None:
                 self.seen[at] = replace(item, entry=None)
@@ -61,10 +61,10 @@ class FileReport:
 
 @dataclass(frozen=True, slots=True)
 class IngestedShard:
-    """Result of reading a shard of sources.
+    """The result of reading a shard of sources.
 
-    A line a trace by its id, the counts, a report of each file, and the files it wrote, which are not live
-    yet.
+    It has an entry for each trace by its id, the counts, a report of each file, and the files it wrote,
+    which are not live yet.
     """
 
     entries: dict[str, TraceEntry] = field(default_factory=dict)
@@ -75,13 +75,13 @@ class IngestedShard:
     """How full the copy read before of each of its traces was, None where there was none."""
 
     def knew(self, fullness_of: FullnessOf) -> bool:
-        """Return whether it was made knowing what `fullness_of` says of each of its traces."""
+        """Return whether the shard was read with the values that `fullness_of` returns for its traces."""
         return all(fullness_of(trace_id) == full for trace_id, full in self.looked_up.items())
 
 
 @dataclass(slots=True)
 class _ShardReading:
-    """A shard while it is read."""
+    """The state of a shard while it is read."""
 
     shards: TraceShards
     fullness_of: FullnessOf
@@ -91,7 +91,7 @@ class _ShardReading:
     twice: int = 0
 
     def copy_before(self, trace_id: str) -> int | None:
-        """Return how full the fullest copy of a trace is that was read, None where there is none."""
+        """Return the fullness of the fullest copy of a trace that was read, None if there is none."""
         known = self.fullness_of(trace_id)
         self.looked_up.setdefault(trace_id, known)
         here = self.entries.get(trace_id)
@@ -102,8 +102,8 @@ class _ShardReading:
 class ShardIngester:
     """A reader of sources into a workspace.
 
-    `reredactor` is None for a workspace of recorded text; `trace_filter` gives the reason to leave a
-    trace out, None where all are taken; `shard_bytes` is about the text in one shard.
+    `reredactor` is None for a workspace of recorded text; `trace_filter` returns the reason to leave a
+    trace out, None if all are taken; `shard_bytes` is the approximate size of the text in one shard.
     """
 
     work: Workspace
@@ -120,13 +120,13 @@ class ShardIngester:
 
     @property
     def lists(self) -> ListScope:
-        """The user's own lists."""
+        """Return the user's own lists."""
         return self.reredactor.lists if self.reredactor else NO_LISTS
 
     def ingest(self, files: Sequence[SourceFile], fullness_of: FullnessOf) -> IngestedShard:
         """Read the files and write their traces into shards.
 
-        Of a session in two files the fuller stays, whichever comes first.
+        If two files contain the same session, the fuller copy is kept, whichever comes first.
         """
         whole = sum(file.part is None or file.part.first == 0 for file in files)
         with trace_shards(self.work, today(), self.shard_bytes) as shards:
@@ -174,7 +174,7 @@ class ShardIngester:
         account.seen.append(SeenTrace(trace.trace_id, trace.parent_trace_id, facts, entry))
 
     def _taken(self, trace: Trace, account: FileReport, reading: _ShardReading) -> TraceEntry | None:
-        """Return the entry of the trace, None where a copy that is no less full of it was read."""
+        """Return the entry of the trace, None if a copy that is at least as full was already read."""
         full = trace_fullness(trace)
         before = reading.copy_before(trace.trace_id)
         if before is not None:
@@ -197,7 +197,7 @@ class ShardIngester:
 
 
 def ingest_shard_facts(trace: Trace, redactor: "Redactor | None") -> StratumFields:
-    """Return the facts of a recorded trace as they may be written down."""
+    """Return the fields of a recorded trace that a sample is stratified by, redacted for storage."""
     facts = StratumFields.of(trace)
     if redactor is None:
         return facts
@@ -217,9 +217,9 @@ def summarize_report(report: IngestReport, left_out: Mapping[str, int]) -> Summa
 
 
 def count_entries(entries: Collection[TraceEntry]) -> Summary:
-    """Count the traces, their steps and what redaction found, once all shards are read.
+    """Count the traces, their steps and the findings of redaction, once all shards are read.
 
-    A trace that was in two of them is one.
+    A trace that was in two of them is counted once.
     """
     return Summary(
         traces=len(entries),

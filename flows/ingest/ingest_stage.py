@@ -28,7 +28,7 @@ Files = tuple[SourceFile, ...]
 
 @dataclass(frozen=True, slots=True)
 class IngestInputs:
-    """Input of the stage: `plan` and `marks` say which of the ordered sources are new."""
+    """Input of the stage: `plan` and `marks` list the sources that are new or changed."""
 
     order: IngestOptions
     plan: SourcePlan
@@ -39,7 +39,7 @@ class IngestInputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestContext(StageContext):
-    """Context of stages that read sources; `inputs` is None where none are read."""
+    """Context of stages that read sources; `inputs` is None if no sources are read."""
 
     inputs: IngestInputs | None = None
     pool: WorkerPool | None = None
@@ -48,7 +48,7 @@ class IngestContext(StageContext):
 
 @dataclass(frozen=True, slots=True)
 class SourceShard:
-    """Files that are read together; `read` is what another process made of them already."""
+    """Files that are read together; `read` is the result if another process has read them already."""
 
     files: Files
     read: IngestedShard | None = field(default=None, repr=False)
@@ -56,9 +56,9 @@ class SourceShard:
 
 @contextmanager
 def source_pass(context: IngestContext) -> Iterator[StagePass[IngestContext]]:
-    """Go over the sources that are new or changed, after the others are counted and the sample is drawn.
+    """Open the pass over new and changed sources; the others are counted, and the sample drawn, first.
 
-    Raises SourceError where a table to sample from cannot be read.
+    Raises SourceError if a table to sample from cannot be read.
     """
     inputs = context.inputs
     assert inputs is not None
@@ -86,9 +86,9 @@ def source_pass(context: IngestContext) -> Iterator[StagePass[IngestContext]]:
 def open_ingest_worker(
     ingester: ShardIngester, fullness: Mapping[str, int]
 ) -> Iterator[Callable[[Files], IngestedShard]]:
-    """Open, in a worker, what reads and writes shards of sources; `fullness` is that of known traces.
+    """Open a worker's function that reads and writes shards; `fullness` is that of known traces.
 
-    Raises WorkspaceError where the workspace is not there.
+    Raises WorkspaceError if the workspace does not exist.
     """
     ingester.work.require_here()
 
@@ -102,7 +102,7 @@ def open_ingest_worker(
 
 
 def share_known_secrets(work: Workspace) -> None:
-    """Tell other machines the secrets that sessions gave away here, and hear of theirs."""
+    """Exchange known secrets with other machines: those found in sessions here, and theirs."""
     if work.copy is not None:
         with work.lock():
             work.copy.merge_lines(KNOWN_SECRETS)
@@ -117,10 +117,11 @@ def _end_pass(work: Workspace, total: ShardResult) -> ShardResult:
 
 
 def ingest_shard(shard: SourceShard, context: IngestContext) -> ShardResult:
-    """Read, select, redact and write the traces of a shard, and remember its sources as read.
+    """Read, select, redact and write the traces of a shard, and record its sources as read.
 
-    Which copy of a session stays is decided in the order of the shards: what another process made without
-    knowing of a copy read before is made again. Raises WorkspaceError where it cannot be written.
+    Shards are processed in order to decide which copy of a session is kept: a shard that another process
+    read without knowing of an earlier copy is read again. Raises WorkspaceError if the workspace cannot be
+    written.
     """
     assert context.inputs is not None
     ingester, marks, traces = context.inputs.ingester, context.inputs.marks, context.so_far.traces

@@ -31,9 +31,9 @@ _REASONS = 3
 
 @dataclass(frozen=True, slots=True)
 class KnownTraces:
-    """Sources left to read, and the traces known from the others.
+    """Sources left to read, and the known traces of the other sources.
 
-    A line for each trace that need not be read, the counts, and the sample if one was drawn.
+    It has an entry for each trace that need not be read, the counts, and the sample if one was drawn.
     """
 
     plan: SourcePlan
@@ -45,9 +45,9 @@ class KnownTraces:
 def find_known_traces(
     plan: SourcePlan, marks: Watermarks, ingester: ShardIngester, sample: "SampleOptions | None"
 ) -> KnownTraces:
-    """Count what need not be read, and draw the sample.
+    """Count the traces of sources that need not be read, and draw the sample.
 
-    Hold the workspace. Raises SourceError where a table to sample from cannot be read.
+    The caller holds the lock of the workspace. Raises SourceError if a table to sample from cannot be read.
     """
     told = Summary(unread=plan.unread_reasons(), flags=_expiring(plan))
     counts = [told, drop_damaged(ingester.work)]
@@ -82,13 +82,13 @@ def _in_days(days: int) -> str:
 
 
 def known_traces_report(kept: UnchangedSource) -> IngestReport:
-    """Return what reading a source gave when it was read, under the name it has now."""
+    """Return the report of an earlier reading of a source, under its current name."""
     name = kept.file.name if kept.file else f"{GONE} ({kept.mark.key})"
     return replace(kept.mark.report, path=name, seconds=0.0)
 
 
 def refuse_unreadable(order: SourceOptions, reports: Sequence[IngestReport]) -> None:
-    """Refuse sources of which nothing could be read.
+    """Raise an error for sources of which none could be read.
 
     Raises SourceError if a file that the user named cannot be read, or its content is skipped, and no file
     has a trace.
@@ -100,7 +100,7 @@ def refuse_unreadable(order: SourceOptions, reports: Sequence[IngestReport]) -> 
 
 
 def _fault(report: IngestReport) -> str | None:
-    """Return why a file gave no trace; None where nothing is wrong with it."""
+    """Return why a file gave no trace; None if it has no fault."""
     if report.error or not report.skipped:
         return report.error
     passed = ", ".join(f"{count:,} {reason}" for reason, count in report.skipped.most_common(_REASONS))
@@ -108,5 +108,5 @@ def _fault(report: IngestReport) -> str | None:
 
 
 def _stranger(file: SourceFile, marks: Watermarks) -> SourceRecord:
-    """Remember a file that is no session, so that it is not looked into again."""
+    """Return the record of a file that is not a session, so that it is not read again."""
     return SourceRecord(marks.key_of(file), file.stamp, "", file.dialect, marks.today.id)

@@ -33,10 +33,10 @@ _fullness: Mapping[str, int] = {}
 def ingest_in_processes(
     order: IngestOptions, shards: Sequence[Files], fullness: Mapping[str, int]
 ) -> Iterator[Iterator[IngestedShard | None]]:
-    """Read shards in processes that know `fullness`; give what each holds, in order.
+    """Read shards in processes that know `fullness`; yield the results of each shard, in order.
 
-    Gives None for each where one process is enough. The processes begin before the block, as copies of this
-    one where it has no other thread yet.
+    Yields None for each if one process is enough. The processes start before the block, as forks if this
+    process has no other thread yet.
     """
     jobs = min(order.jobs or _jobs_for(shards), len(shards))
     if jobs <= 1:
@@ -98,10 +98,9 @@ def _results(tasks: list["Future[IngestedShard]"]) -> Iterator[IngestedShard]:
 
 
 def _context() -> "BaseContext":
-    """Return how processes begin.
+    """Return the start method of processes: fork if it is safe, else spawn.
 
-    As copies of this one where that is sound (Linux, no other thread that may hold a lock), else from
-    nothing.
+    It is safe on Linux if no other thread may hold a lock.
     """
     from multiprocessing import get_context
 
@@ -109,7 +108,7 @@ def _context() -> "BaseContext":
 
 
 def _begin_worker(order: IngestOptions, fullness: Mapping[str, int]) -> None:
-    """Set up a process: what a terminal sends is its parent's affair, and it ends with its parent."""
+    """Set up a worker process: ignore terminal signals, which the parent handles, and end with the parent."""
     global _ingester, _fullness
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -26,9 +26,9 @@ DAMAGED = "damaged shard of traces, its sources are read again"
 
 
 def drop_damaged(work: Workspace) -> Summary:
-    """Take shards of traces that cannot be read off the pointer, and count them.
+    """Remove unreadable shards of traces from the list of live shards, and count them.
 
-    No mark holds for what was in them, so that their sources are read again. The files stay.
+    Their sources have no valid watermark and are read again. The files stay.
     """
     live = work.live("traces")
     whole = [shard for shard in live if _reads(work, shard)]
@@ -49,10 +49,10 @@ def _reads(work: Workspace, shard: Shard) -> bool:
 def reuse_traces(
     ingester: ShardIngester, kept: Sequence[UnchangedSource]
 ) -> tuple[dict[str, TraceEntry], Summary]:
-    """Return a line for each trace of the sources that are not read, and their counts.
+    """Return an entry for each trace of the sources that are not read, and their counts.
 
-    They are counted as if they were read. Traces that were selected otherwise are selected again, by their
-    redacted text; today's lists hold for them too, since all that leaves is redacted again.
+    They are counted as if they were read. If the selection has changed, the traces are selected again by
+    their redacted text; today's lists apply to them too, since all text is redacted again before it leaves.
     """
     work, trace_filter, lists = ingester.work, ingester.trace_filter, ingester.lists
     entries: dict[str, TraceEntry] = {}
@@ -91,9 +91,9 @@ def _present(work: Workspace) -> frozenset[str]:
 
 
 def batch_reused_traces(work: Workspace, traces: Collection[str]) -> list[list[str]]:
-    """Group traces by the shard they lie in, oldest shard first.
+    """Group traces by their shard, oldest shard first.
 
-    The groups are equal from run to run as long as the traces are not read again.
+    The groups are equal from run to run unless the traces are read again.
     """
     found: list[list[str]] = []
     left = set(traces)
@@ -106,10 +106,10 @@ def batch_reused_traces(work: Workspace, traces: Collection[str]) -> list[list[s
 
 
 def trace_reuse_marks(accounts: Iterable[FileReport], marks: Watermarks) -> list[SourceRecord]:
-    """Return what to remember of sources that were read.
+    """Return the records to store of sources that were read.
 
-    Nothing of one that could not be read, that is gone again, or that holds anything forgotten, which may be
-    let in again.
+    There is none for a source that could not be read, that is gone again, or that contains anything
+    forgotten, which may be allowed again later.
     """
     return [
         mark

@@ -43,7 +43,7 @@ Quiet = Callable[[Trace], StratumFields]
 
 @dataclass(slots=True)
 class _Pool:
-    """The sessions there are to choose from, and their places."""
+    """The candidate sessions of a sample, and their sources."""
 
     marked: list[UnchangedSource] = field(default_factory=list)
     accounts: list[FileReport] = field(default_factory=list)
@@ -60,10 +60,10 @@ def draw_sample_plan(
     trace_filter: "TraceFilter | None",
     quiet: Quiet,
 ) -> tuple[SourcePlan, DrawnSample, Summary]:
-    """Cut a plan down to a sample; gives the draw, and the counts of what was left out and matched.
+    """Restrict a plan to a sample; return the draw, and the counts of excluded and matching sessions.
 
-    What was looked into is remembered, so that no later draw has to. Raises SourceError where a table cannot
-    be read.
+    Files that were examined are recorded, so that no later draw reads them. Raises SourceError if a table
+    cannot be read.
     """
     pool = _Pool(marked=list(plan.kept))
     _look_into(plan.fresh, pool, trace_filter, quiet)
@@ -81,7 +81,7 @@ def draw_sample_plan(
 def _look_into(
     files: Sequence[SourceFile], pool: _Pool, trace_filter: "TraceFilter | None", quiet: Quiet
 ) -> None:
-    """Read sources for their facts alone."""
+    """Read sources only for the fields that a sample is stratified by."""
     for file in files:
         reading = SourceReading(file)
         account = FileReport(file, reading.report, whole=False)
@@ -126,7 +126,7 @@ def _glanced(part: SourceFile) -> Iterator[RowPreview]:
 
 
 def _add_sessions(pool: _Pool, order: SampleOptions) -> None:
-    """Take each session as a candidate; a subagent goes with its session where that is known."""
+    """Add each session as a candidate; a subagent belongs to its session if that is known."""
     seen = {item.trace_id: item for item in _all_seen(pool)}
     for trace_id, item in sorted(seen.items()):
         if item.parent not in seen:
@@ -143,7 +143,7 @@ def _all_seen(pool: _Pool) -> Iterator[SeenTrace]:
 def _chosen(
     plan: SourcePlan, pool: _Pool, parts: Sequence[SourceFile], drawn: DrawnSample, marks: Watermarks
 ) -> SourcePlan:
-    """Return the plan with what was drawn alone."""
+    """Return the plan with only the drawn sessions."""
     wanted = _with_subagents(drawn.taken, list(_all_seen(pool)))
     held = {item.trace_id for kept in pool.marked for item in kept.mark.seen if item.entry is not None}
     fresh = [replace(a.file, only=wanted) for a in pool.accounts if _any(a.seen, wanted)]
@@ -164,7 +164,7 @@ def _chosen(
 
 
 def _with_subagents(taken: frozenset[str], seen: Sequence[SeenTrace]) -> frozenset[str]:
-    """Return what was drawn and all that hangs on it."""
+    """Return the drawn sessions with their subagents."""
     wanted = set(taken)
     while more := {item.trace_id for item in seen if item.parent in wanted} - wanted:
         wanted |= more
@@ -176,7 +176,7 @@ def _any(seen: Sequence[SeenTrace], wanted: frozenset[str]) -> bool:
 
 
 def _cut_down(mark: SourceRecord, wanted: frozenset[str]) -> SourceRecord:
-    """Return the mark with the entries of what is wanted alone."""
+    """Return the source record with only the wanted entries."""
     seen = (item if item.trace_id in wanted else replace(item, entry=None) for item in mark.seen)
     return replace(mark, seen=tuple(seen))
 

@@ -26,19 +26,19 @@ _TENTHS = 10
 
 
 def check_step_scorer(folder: Path) -> None:
-    """Raise TrainingError where a folder holds no step scorer, or a package that it needs is missing."""
+    """Raise TrainingError if a folder has no step scorer, or a package that it needs is missing."""
     TrainedScorer.read(folder)
     check_scorer_packages()
 
 
 def scorer_word(scorer: str, probability: float | None) -> str:
-    """Return the word of a probability, for the scorer of this digest."""
+    """Return a gate feature (a word) for a probability, with the digest of its step scorer."""
     tenth = "none" if probability is None else min(int(probability * _TENTHS), _TENTHS - 1)
     return f"scorer={scorer}*{tenth}"
 
 
 def training_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Return messages as a training reads them from a release."""
+    """Return messages in the form that a training reads from a release."""
     rows = [encode_message_row(message) for message in messages]
     return [
         {**row, "tool_calls": [json.loads(call) for call in row["tool_calls"] or []] or None} for row in rows
@@ -46,7 +46,7 @@ def training_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 class ActionScores:
-    """The probabilities that a step scorer gives to actions; `keep` writes those that are new."""
+    """The probabilities that a step scorer gives to actions; `keep` stores the new ones."""
 
     def __init__(self, trained: TrainedScorer, cache: Path) -> None:
         self._trained, self._cache = trained, cache
@@ -64,7 +64,7 @@ class ActionScores:
         return cls(trained, gate_weights_folder(work) / f"scores-{trained.digest}.jsonl")
 
     def words(self, steps: Sequence[tuple[Question, Action]]) -> dict[str, str]:
-        """Return the word of each step by its id."""
+        """Return the gate feature of each step by its id."""
         keys = {
             question.step_id: digest("score", question.prompt_id, message_digest(action.to_message()))
             for question, action in steps
@@ -106,7 +106,7 @@ class ActionScores:
 
 
 def _read_cache(path: Path) -> dict[str, float | None]:
-    """Return the scores of a file; a line that was cut off is scored anew."""
+    """Return the scores of a file; a truncated line is ignored and scored again."""
     if not path.exists():
         return {}
     found: dict[str, float | None] = {}

@@ -52,10 +52,10 @@ def group_batches(batches: Iterable[T], concurrency: int) -> Iterator[list[T]]:
 
 
 def ask_batches(work: Workspace, batches: Sequence[TraceBatch], asking: "AskSession") -> list[Summary]:
-    """Decide, write the decisions, ask, write the replies; gives the counts of each batch.
+    """Decide, store the decisions, ask, and store the replies; return the counts of each batch.
 
-    What belongs to no single batch, such as the calls made, is in the counts of the first. Raises
-    KeyboardInterrupt where Ctrl-C was pressed, once what was bought is written.
+    Counts that belong to no single batch, such as the calls made, are added to the first. Raises
+    KeyboardInterrupt after Ctrl-C, once the paid answers are stored.
     """
     shown = [item for batch in batches for item in batch.shown]
     decided = [_decide(work, batch, asking) for batch in batches]
@@ -76,7 +76,7 @@ def ask_batches(work: Workspace, batches: Sequence[TraceBatch], asking: "AskSess
 
 
 def _decide(work: Workspace, batch: TraceBatch, asking: "AskSession") -> list[AskDecision]:
-    """Make the decisions of a batch, and write them before any money is spent on them."""
+    """Make the decisions of a batch, and store them before any money is spent on them."""
     questions = [question for item in batch.shown for question in item.questions()]
     decisions = asking.decide(questions, load_decisions(work, batch.trace_ids), batch.shown)
     write_decisions(work, batch.source, batch.trace_ids, decisions)
@@ -90,7 +90,7 @@ def _write(
     decisions: Sequence[AskDecision],
     result: "ReplayResult",
 ) -> Summary:
-    """Write and count the replies of a batch and the outcomes of its decisions."""
+    """Store and count the replies of a batch and the outcomes of its decisions."""
     steps = {decision.step_id for decision in decisions}
     fresh = [reply for reply in result.replies if reply.step_id in steps]
     failures = _failures(work, batch, fresh, result.sent)
@@ -104,7 +104,7 @@ def _write(
 def _failures(
     work: Workspace, batch: TraceBatch, fresh: Sequence[TeacherReply], sent: Container[str]
 ) -> Summary:
-    """Count failures: all, those of requests that were `sent` in this run, and those never asked before."""
+    """Count failures: all, those of requests `sent` in this run, and those of first attempts."""
     now = [reply for reply in fresh if reply.request_key in sent]
     failed = [reply for reply in now if reply.failure is not None]
     known = {reply.request_key for reply in load_replies(work, batch.trace_ids)} if failed else set[str]()
@@ -117,7 +117,7 @@ def _failures(
 
 
 def _decisions(decisions: Sequence[AskDecision], not_asked: Mapping[tuple[str, str], str]) -> Summary:
-    """Count decisions; `not_asked` says which were not carried out, and why."""
+    """Count decisions; `not_asked` has the reason for each one that was not carried out."""
     asks = [decision for decision in decisions if decision.verdict == "ask"]
     left = {(d.step_id, d.teacher): why for d in asks if (why := not_asked.get((d.step_id, d.teacher)))}
     explored = [decision for decision in asks if decision.reason == EXPLORED]

@@ -25,16 +25,16 @@ NOT_ASKED = "not asked"
 
 @dataclass(frozen=True, slots=True)
 class HintBatch:
-    """Traces of a workspace as they are shown, and a question for each of their failed actions."""
+    """Traces of a workspace as teachers see them, and a question for each of their failed actions."""
 
     shown: Sequence[ShownTrace]
     questions: Sequence[Question]
 
 
 def hint_settings(settings: RunSettings) -> RunSettings:
-    """Return the settings under which hints are asked for: one teacher, and a cap of its own.
+    """Return the settings for hints: one teacher, and a separate cap.
 
-    The caps of a day and of a trace stay. Raises ConfigError where no writer is configured.
+    The caps of a day and of a trace stay. Raises ConfigError if no writer is configured.
     """
     writer, training = settings.hint_writer(), settings.training
     if (
@@ -55,7 +55,7 @@ def hint_settings(settings: RunSettings) -> RunSettings:
 
 
 def writer_of(settings: RunSettings) -> BaseTeacherSettings:
-    """Return the one teacher of settings that `hint_settings` gave."""
+    """Return the one teacher of settings that `hint_settings` returned."""
     [writer] = settings.asked()
     return writer
 
@@ -77,7 +77,7 @@ def hint_batches(work: Workspace, reredactor: Reredactor, selected: Container[st
 
 
 def hint_questions(item: ShownTrace) -> Iterator[Question]:
-    """Yield a question for each failed action of a trace; none for a summariser, who is asked nothing."""
+    """Yield a question for each failed action of a trace; none for a trace that summarises another."""
     steps = {question.step_id: question for question in item.questions()}
     for site in error_sites(item.trace):
         question = steps.get(str(site.state.step_id))
@@ -94,7 +94,7 @@ def hint_questions(item: ShownTrace) -> Iterator[Question]:
 
 
 def stored_hints(batch: HintBatch, teacher: Teacher, ledger: Ledger) -> dict[str, Hint]:
-    """Return the hints, by step, of the questions whose answers the ledger has; nobody is asked."""
+    """Return the hints, by step, of the questions whose answers the ledger has; nothing is sent."""
     keys = {question.step_id: teacher.request_key(question, 0) for question in batch.questions}
     stored = ledger.answers_to(list(dict.fromkeys(keys.values())))
     clean = {item.trace.trace_id: item.reply for item in batch.shown}
@@ -113,7 +113,7 @@ def hints_of(
 ) -> dict[str, Hint]:
     """Return the hints of replies by step.
 
-    One without a text is to be replaced by that of a template: its answer failed or is no hint, or the
+    A hint without text is to be replaced by that of a template: its answer failed or is no hint, or the
     question was `not_asked`.
     """
     left = (not_asked or {}).items()

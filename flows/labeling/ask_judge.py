@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JudgedStep:
-    """The question of a step, what a teacher proposes there, and what the agent did."""
+    """A step with an action that a teacher proposes and the agent's own, and the question about it."""
 
     question: Question
     proposal: Action
     own: Action
 
     def asked(self, order: str) -> Question:
-        """Return the question to the judge in one order."""
+        """Return the question to the judge with the two actions in one order."""
         message = judge_message(self.proposal, self.own, order)
         return replace(
             self.question,
@@ -57,11 +57,10 @@ class JudgedStep:
 
 
 def ask_judge(work: Workspace, batches: Sequence[TraceBatch], asking: "AskSession") -> list[Summary]:
-    """Ask the judge about disputed steps, and write its answers; gives the counts of each batch.
+    """Ask the judge about disputed steps, and store its answers; return the counts of each batch.
 
-    The second order is asked only where the first answer prefers the proposal. Without a measured precision
-    above chance nothing is asked. Raises KeyboardInterrupt where Ctrl-C was pressed, once what was bought is
-    written.
+    The second order is asked only if the first answer prefers the proposal. Without a measured precision
+    above chance nothing is asked. Raises KeyboardInterrupt after Ctrl-C, once the paid answers are stored.
     """
     judge = asking.judge
     if judge is None or judge.precision is None or not judge.precision.may_vote:

@@ -50,7 +50,7 @@ FINISHING = "interrupted: up to {:.0f} s for calls in flight to finish, Ctrl-C c
 
 @dataclass(slots=True)
 class AskSession:
-    """The parts that a run asks with: its teachers, its ledger, its gate and its breaker."""
+    """The parts of a run that asks: its teachers, its ledger, its gate and its breaker."""
 
     settings: RunSettings
     ledger: Ledger
@@ -88,7 +88,7 @@ class AskSession:
         accepted: frozenset[str],
         meter: ProgressMeter,
     ) -> "Iterator[AskSession]":
-        """Open the session of a run that has teachers and a budget, while the block lasts."""
+        """Open the session of a run with teachers and a budget during the block."""
         assert settings.budget is not None
         with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
             open_run(ledger, run.run_id, settings.budget)
@@ -112,10 +112,10 @@ class AskSession:
     def decide(
         self, questions: Sequence[Question], before: Sequence[AskDecision], shown: "Sequence[ShownTrace]"
     ) -> list[AskDecision]:
-        """Decide which teacher is asked at which step of the traces `shown`.
+        """Decide which teachers are asked at each step of the traces `shown`.
 
-        Decisions made before are replayed, whatever the gate has learned since; a step that cannot give a
-        pair is asked of nobody.
+        Earlier decisions are reused, whatever the gate has learned since; a step that cannot give a pair is
+        not asked.
         """
         version = gate_version(self.settings)
         found = {(d.step_id, d.teacher): d for d in before if d.gate.partition("+")[0] == version}
@@ -135,7 +135,7 @@ class AskSession:
         return [found.get((d.step_id, d.teacher), d) for d in made]
 
     def _left_usd(self) -> float:
-        """Return what the cap of the run has left; all of it in an estimate, which is no run."""
+        """Return the USD left under the run's cap; the whole cap in an estimate."""
         assert self.settings.budget is not None
         cap = usd_down(self.settings.budget.max_total_usd)
         spent = self._spent() if self.run_id else None
@@ -143,7 +143,7 @@ class AskSession:
         return nanousd_to_usd(max(cap - gone, 0))
 
     def ask_judge(self, questions: Sequence[Question], order: str) -> ReplayResult:
-        """Ask the judge in one order, under the cap of the run, as the teachers are asked."""
+        """Ask the judge in one order, under the cap of the run."""
         assert self.judge is not None
         assert self.settings.judge is not None
         self.meter.expect(fewer=-len(questions))
@@ -151,9 +151,9 @@ class AskSession:
         return self._run(self._request_to(named, questions, DISPUTED, JUDGE_VERSION))
 
     def ask_hints(self, shown: "Sequence[ShownTrace]", questions: Sequence[Question]) -> ReplayResult:
-        """Ask the one teacher of the session for hints at steps of these traces, under the cap of the run.
+        """Ask the session's single teacher for hints at steps of these traces, under the cap of the run.
 
-        Raises PrivacyError for a trace that nobody accepted to send.
+        Raises PrivacyError for a trace without consent.
         """
         self._require_accepted(shown)
         [writer] = self.settings.asked()
@@ -163,7 +163,7 @@ class AskSession:
     def _request_to(
         self, teacher: BaseTeacherSettings, questions: Sequence[Question], why: str, version: str
     ) -> ReplayRequest:
-        """Return the request that asks one teacher all these questions, each once."""
+        """Return a request to ask one teacher each of these questions once."""
         return ReplayRequest(
             questions,
             [AskDecision(each.step_id, teacher.name, "ask", why, version, 1.0, 0.0) for each in questions],
@@ -181,21 +181,21 @@ class AskSession:
             raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
 
     def learn(self, decisions: Sequence[AskDecision], votes: Sequence[StepVotes]) -> None:
-        """Update the gate with the decisions and votes of a batch; it decides the next batch by them."""
+        """Update the gate with the decisions and votes of a batch, for its decisions on the next batch."""
         if self.gate is not None:
             self.gate.learn(decisions, votes)
 
     def remember(self, replies: Sequence[TeacherReply]) -> None:
-        """Give a ledger that was lost the answers the workspace still holds."""
+        """Restore the answers that the workspace still has to a ledger that was lost."""
         refill_session_rows(self.ledger, replies, self.ledger)
 
     def begin(self, states: int) -> None:
-        """Ready to ask, at most all teachers at so many states."""
+        """Set the meter to the maximum: all teachers at this number of states."""
         self.states_left = states
         self.meter.begin("questions", self._most(states), nanousd_to_usd(self._spent().settled_nanousd))
 
     def pass_over(self, states: int) -> None:
-        """Skip finished states: nobody is asked about them again."""
+        """Skip finished states, at which no teacher is asked again."""
         self.states_left -= states
         self.meter.expect(fewer=self._most(states))
 
@@ -211,10 +211,9 @@ class AskSession:
         decisions: Sequence[AskDecision],
         stopper: EarlyStopper | None = None,
     ) -> ReplayResult:
-        """Ask what was decided at the steps of these traces.
+        """Ask the decided questions at the steps of these traces.
 
-        Steps that the `stopper` decides are not asked further. Raises PrivacyError for a trace that nobody
-        accepted to send.
+        Asking ends at steps that the `stopper` decides. Raises PrivacyError for a trace without consent.
         """
         self._require_accepted(shown)
         states = sum(item.trace.step_count for item in shown)
@@ -247,10 +246,10 @@ class AskSession:
             raise KeyboardInterrupt from None
 
     async def _replay(self, request: ReplayRequest) -> ReplayResult:
-        """Run the replay; at an interrupt nothing more goes out.
+        """Run the replay; after an interrupt no new call is made.
 
-        What is in flight may be billed, so its answers are waited for, as long as the settings allow; a
-        second Ctrl-C does not wait.
+        Calls in flight may be billed, so their answers are awaited as long as the settings allow; a second
+        Ctrl-C does not wait.
         """
         loop, task, interrupted = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
         assert task is not None
@@ -265,7 +264,7 @@ class AskSession:
             return await replay(replace(request, interrupted=interrupted), _ProgressObserver(self))
 
     def _time_left_s(self) -> float | None:
-        """Return the seconds until the deadline of the run, None where it has none."""
+        """Return the seconds until the deadline of the run, None without a deadline."""
         minutes = self.settings.replay.deadline_minutes
         return None if minutes is None else max(self.began_s + minutes * 60 - time.monotonic(), 0.0)
 
@@ -273,9 +272,9 @@ class AskSession:
         return self.redactor.redact_text(text)[0]
 
     def spending(self) -> Summary:
-        """Return the run's money over all its restarts, and the teachers that were given up.
+        """Return the run's cost over all its restarts, and the teachers that were given up.
 
-        What was paid counts as spent; calls whose price is not known are held at their worst case.
+        Charged amounts count as spent; calls of unknown cost count with their worst case.
         """
         spent = self._spent()
         return Summary(
@@ -287,13 +286,13 @@ class AskSession:
 
 
 def _redaction_of(shown: "Sequence[ShownTrace]") -> Callable[[TeacherReply], TeacherReply]:
-    """Return what redacts a reply at a step of these traces."""
+    """Return the function that redacts replies at steps of these traces."""
     known = {item.trace.trace_id: item.reply for item in shown}
     return lambda reply: known[StepId.parse(reply.step_id).trace_id](reply)
 
 
 class _ProgressObserver(ReplayObserver):
-    """The progress of a replay on the meter of its session."""
+    """A replay observer that updates the meter of its session."""
 
     def __init__(self, asking: AskSession) -> None:
         self._asking = asking
@@ -304,22 +303,22 @@ class _ProgressObserver(ReplayObserver):
         self._gauge.replied(reply.teacher, None if stored else reply.cost_usd, reply.failure is None)
 
     def waits(self, wait: RetryWait) -> None:
-        """Show who is waited for."""
+        """Show the teacher that the replay waits for."""
         self._gauge.waits(*wait)
 
     def spared(self) -> None:
-        """Expect one answer less."""
+        """Reduce the expected number of answers by one."""
         self._gauge.expect(fewer=1)
 
     def tell(self, teacher: str, line: str) -> None:
-        """Print a line of a teacher, the first of a run; the closing table has them all counted."""
+        """Print a teacher's line once in a run; the closing table counts them all."""
         if teacher not in self._asking.told:
             self._asking.told.add(teacher)
             say_lines([line])
 
 
 def refill_session_rows(known: Ledger, replies: Iterable[TeacherReply], into: Ledger) -> None:
-    """Store those of the replies that answer and that `known` does not have."""
+    """Store the successful replies that `known` does not have."""
     answered = {reply.request_key: reply for reply in replies if reply.failure is None}
     found = known.answers_to(list(answered))
     if lost := [reply for key, reply in answered.items() if key not in found]:
@@ -329,13 +328,13 @@ def refill_session_rows(known: Ledger, replies: Iterable[TeacherReply], into: Le
 def check_answering(settings: RunSettings) -> None:
     """Check that the teachers can answer; no text of a session is sent.
 
-    Raises TeacherError where one cannot at all: wrong key, unknown model, no network.
+    Raises TeacherError if one cannot answer: wrong key, unknown model, no network.
     """
     asyncio.run(check_all(build_teachers(settings.models(), os.environ)))
 
 
 def redact_reply(redactor: Redactor, reply: TeacherReply) -> TeacherReply:
-    """Redact a reply for a dataset: a teacher can say what it was never shown."""
+    """Redact a reply for a dataset: a teacher may write private text that was not in its prompt."""
     if reply.action is None:
         return reply
     scope = StepId.parse(reply.step_id).trace_id

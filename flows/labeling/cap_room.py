@@ -38,7 +38,7 @@ _ENOUGH = 10
 
 
 def capped_by(settings: RunSettings) -> list[int]:
-    """Return the caps by which a run of these settings leaves steps out; nothing where it leaves out none."""
+    """Return the caps that make a run with these settings leave steps out; empty if none does."""
     caps = settings.pairs.caps()
     if not (caps.per_trace or caps.per_operation) or LABEL_VIEWS & set(settings.release.views):
         return []
@@ -46,14 +46,14 @@ def capped_by(settings: RunSettings) -> list[int]:
 
 
 class _Step(NamedTuple):
-    """A step that may be asked, with what was shown there."""
+    """A step that may be asked, with the prompt shown there."""
 
     shown: "ShownTrace"
     state: TraceState
 
 
 class _Pair(NamedTuple):
-    """The classes of a teachers' pair."""
+    """The action classes of a teachers' pair."""
 
     rejected: str
     chosen: str
@@ -63,9 +63,9 @@ class RemainingPairs:
     """The number of pairs that the caps of a release still allow in each session of a run."""
 
     def __init__(self, caps: PairCaps, traces: int, policy: VotePolicy) -> None:
-        """Set the caps of a run over so many `traces` of the workspace.
+        """Set the caps of a run over `traces` traces of the workspace.
 
-        Where the caps would leave fewer rows than the floor, each session has room for its part of the floor,
+        If the caps would leave fewer rows than the floor, each session may have its part of the floor,
         rounded down.
         """
         least = caps.floor // traces if traces else 0
@@ -82,7 +82,7 @@ class RemainingPairs:
 
     @classmethod
     def open(cls, settings: RunSettings, work: Workspace) -> "RemainingPairs | None":
-        """Open the room of a run by the pairs that the workspace holds; None where caps leave out no step."""
+        """Build it from the pairs of the workspace; None if the caps leave out no step."""
         if not capped_by(settings):
             return None
         traces = sum(table.num_rows for table in work.current("traces", columns=("trace_id",)))
@@ -98,10 +98,10 @@ class RemainingPairs:
         return made
 
     def show(self, shown: Iterable["ShownTrace"], decisions: Iterable[AskDecision]) -> None:
-        """Take up the sessions that are asked about next, in place of those before.
+        """Set the sessions that are asked about next, in place of the ones before.
 
-        Pairs of other sources have their place as far as caps do not prefer one of teachers; of teachers'
-        pairs those at steps that are asked again are counted once they are.
+        Pairs of other sources count unless the caps prefer teachers' pairs to them; teachers' pairs at
+        steps that are asked again count once the answers are there.
         """
         self._steps, self._records, self._ranks = {}, {}, {}
         asked = {decision.step_id: decision for decision in decisions if decision.verdict == "ask"}
@@ -120,21 +120,21 @@ class RemainingPairs:
                     self._ranks[step_id] = (-_worth(asked[step_id]), digest("cap", step_id))
 
     def rank(self, step_id: str) -> tuple[float, str]:
-        """Return what the steps of a session are sorted by.
+        """Return the sort key of a step within its session.
 
-        That is what the gate expects of them, else a hash, so that the first steps have no advantage.
+        That is the gate's expected value, else a hash, so that the first steps have no advantage.
         """
         return self._ranks.get(step_id, (0.0, step_id))
 
     def is_full(self, step_id: str) -> bool:
-        """Return whether a pair at a step would be dropped, or kept with less chance than `LEAST_CHANCE`."""
+        """Return whether a pair at a step would be dropped, or kept with a chance below `LEAST_CHANCE`."""
         taken = self._taken.get(_trace_of(step_id), {})
         if self._per_trace and len(taken) >= self._per_trace:
             return True
         return bool(self._per_operation) and self._chance(step_id, taken.values()) < LEAST_CHANCE
 
     def _chance(self, step_id: str, taken: Iterable[str]) -> float:
-        """Return the chance that a class which teachers agree on at a step has room in its session."""
+        """Return the probability that the cap of a session allows the pair that a step would give."""
         full = {name for name, count in Counter(taken).items() if count >= self._per_operation}
         step = self._steps.get(step_id)
         if not full or step is None:
@@ -145,7 +145,7 @@ class RemainingPairs:
         return 1.0 - sum(seen[name] for name in full) / seen.total() if seen.total() else 1.0
 
     def most_open(self, trace_id: str) -> int:
-        """Return at how many steps of a session may be asked at once, so that all their pairs have room."""
+        """Return the number of steps of a session that may be asked at once without a dropped pair."""
         left = self._left(trace_id)
         room = [] if left is None else [left]
         if self._per_operation:
@@ -155,15 +155,15 @@ class RemainingPairs:
         return max(1, min(room))
 
     def _left(self, trace_id: str) -> int | None:
-        """Return how many more pairs a session has room for, whatever their classes; None for any number."""
+        """Return the number of pairs that a session's cap still allows in any class; None for no limit."""
         return max(self._per_trace - len(self._taken.get(trace_id, {})), 0) if self._per_trace else None
 
     def expected_full(self, decisions: Iterable[AskDecision], bought: Container[str]) -> frozenset[str]:
-        """Return the steps that are expected to be left out.
+        """Return the steps whose pairs the caps are expected to drop.
 
-        As many pairs a step are expected as the workspace gave or, before it has `_FEWEST_VOTES`,
-        `EXPECTED_YIELD`. Steps that were `bought` come first. `show` has the sessions; a cap of a class in a
-        session counts by what that has already.
+        The expected pairs per step are those that the workspace gave or, before it has `_FEWEST_VOTES`,
+        `EXPECTED_YIELD`. Steps that were `bought` come first. `show` has set the sessions; a cap of a class
+        in a session counts the pairs that the session already has.
         """
         found: set[str] = set()
         steps = {decision.step_id for decision in decisions if decision.verdict == "ask"}
@@ -178,7 +178,7 @@ class RemainingPairs:
         return frozenset(found)
 
     def close(self, step_id: str, replies: Sequence[TeacherReply]) -> None:
-        """Count the pair that the replies at a step make, if they do."""
+        """Count the pair, if any, that the replies at a step give."""
         step = self._steps.get(step_id)
         if step is None:
             return
@@ -214,7 +214,7 @@ def _class_of(state: TraceState) -> str:
 
 
 def _worth(decision: AskDecision) -> float:
-    """Return what the gate expects of a step for its cost; 0 where it did not look."""
+    """Return the gate's expected value of a step per USD; 0 if the gate did not score it."""
     if not decision.expected_usd:
         return 0.0
     return (decision.belief or 0.0) / decision.expected_usd

@@ -27,12 +27,12 @@ _SPARE_LINES = 500
 
 
 class FinishedBatches:
-    """The batches of a workspace that are finished with, as a run of these settings would leave them."""
+    """The batches of a workspace whose labels are up to date under the run's settings."""
 
     def __init__(self, work: Workspace, version: str, redaction: RedactionVersion) -> None:
         """Read the batches of a workspace.
 
-        `version` is the fingerprint of what labels, `redaction` the way text is redacted today.
+        `version` is the fingerprint of the labelling, `redaction` today's version of redaction.
         """
         self._work = work
         self._path = work.root / FILE
@@ -50,7 +50,7 @@ class FinishedBatches:
             rewrite_lines(self._path, list(self._found.values()))
 
     def summary_of(self, trace_ids: Sequence[str]) -> Summary | None:
-        """Return what was counted of a finished batch; None where it has to be gone through."""
+        """Return the counts of a finished batch; None if it must be processed."""
         value = self._found.get(_batch(trace_ids))
         if value is None or value.get("version") != self._version:
             return None
@@ -62,7 +62,7 @@ class FinishedBatches:
         return Summary.from_json(value["summary"])
 
     def add(self, trace_ids: Sequence[str], summary: Summary) -> None:
-        """Note that a batch was gone through; it is finished if no question is open."""
+        """Record that a batch was processed; it is finished if no question is left."""
         if summary.stopped or summary.left_over or not summary.failures.keys() <= FINAL_FAILURES:
             return
         covered = frozenset(trace_ids)
@@ -92,7 +92,7 @@ def _batch(trace_ids: Sequence[str]) -> str:
 
 
 def _newest(work: Workspace, name: str) -> dict[str, str]:
-    """Return the shard of a table that speaks for each trace."""
+    """Return the shard of a table that covers each trace."""
     found: dict[str, str] = {}
     for shard in work.live(name):
         with suppress(WorkspaceError):
@@ -101,7 +101,7 @@ def _newest(work: Workspace, name: str) -> dict[str, str]:
 
 
 def _last(work: Workspace, name: str, covered: frozenset[str]) -> str | None:
-    """Return the shard of a table that speaks for these traces, None where none does."""
+    """Return the shard of a table that covers these traces, None if no shard does."""
     for shard in reversed(work.live(name)):
         here = work.covers(name, shard)
         if covered <= here:

@@ -16,10 +16,10 @@ _SHOWN_VERSIONS = 5
 
 
 def gate_report(work: Workspace, settings: RunSettings) -> dict[str, Any]:
-    """Report what the gate did, by the decisions that hold under these settings.
+    """Report the gate's decisions under these settings.
 
-    Steps by decision and reason, the versions of the weights, and an estimate of the pairs that all steps
-    would have given.
+    The report has steps by decision and reason, the versions of the weights, and an estimate of the pairs
+    that asking at all steps would have given.
     """
     current = gate_version(settings)
     every: dict[str, list[AskDecision]] = {}

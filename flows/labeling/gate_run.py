@@ -37,10 +37,10 @@ _FREE_USD = 1e-9
 
 
 def gate_version(settings: RunSettings) -> str:
-    """Return a name of the gate and all that its verdicts depend on but what it has learned.
+    """Return a name for the gate's settings and versions; its learned weights do not change it.
 
-    Under another name verdicts are made anew. Where the gate chooses, cap and prior are part of it, so that a
-    raised cap asks more.
+    Under another name decisions are made again. If the gate selects steps, cap and prior are part of it, so
+    that a raised cap asks more.
     """
     gate = settings.gate.model_dump(mode="json", exclude={"step_scorer"})
     if settings.gate.step_scorer is not None:
@@ -55,7 +55,10 @@ def gate_version(settings: RunSettings) -> str:
 
 
 class Gate:
-    """A choice of steps, batch by batch. Weights are frozen for a batch and updated after it by `learn`."""
+    """A gate that selects the steps to ask, batch by batch.
+
+    Its weights are fixed for a batch and updated after it by `learn`.
+    """
 
     def __init__(self, settings: RunSettings, work: Workspace, teachers: Sequence[PricedTeacher]) -> None:
         self.settings = settings
@@ -70,7 +73,7 @@ class Gate:
 
     @classmethod
     def open(cls, settings: RunSettings, work: Workspace, book: PriceBook) -> "Gate | None":
-        """Open the gate of a configuration; None where it asks at all steps."""
+        """Open the gate of a configuration; None if all steps are asked."""
         if settings.gate.share >= 1:
             return None
         built = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
@@ -84,10 +87,10 @@ class Gate:
         left_usd: float | None,
         states_left: int,
     ) -> dict[str, GateChoice]:
-        """Score the steps and choose.
+        """Score the steps and select.
 
-        `left_usd` is what of the budget is left, None where there is none, `states_left` the states it is
-        for.
+        `left_usd` is the rest of the budget, None without a budget; `states_left` is the number of states
+        that it must last for.
         """
         if left_usd is not None:
             left_usd = max(left_usd - self._promised_usd, 0.0)
@@ -115,7 +118,7 @@ class Gate:
         return {step.facts.step_id: GateChoice(step, taken, name, explore) for step, taken in chosen}
 
     def value(self, questions: Sequence[Question], shown: "Sequence[ShownTrace]") -> list[ValuedStep]:
-        """Return every step with what is expected of it where all steps are asked."""
+        """Return every step with its expected value if all steps are asked."""
         facts = self._facts(questions, shown)
         steps = [facts[question.step_id] for question in questions]
         beliefs = [self.belief.probability(step.words) for step in steps]
@@ -129,24 +132,24 @@ class Gate:
         share: float,
         explore: float,
     ) -> list[tuple[ValuedStep, bool]]:
-        """Score all steps at these costs and pick the best within a share of the budget."""
+        """Score all steps at these costs and select the best within a share of the budget."""
         made = score_pair_values(steps, beliefs, costs)
         left = paced_choice_share(share, explore)
         threshold = self._pacer.threshold(*_scores_and_costs(made), left)
         return [(step, step.score >= threshold) for step in made]
 
     def _out(self, chosen: Sequence[tuple[ValuedStep, bool]], explore: float) -> frozenset[str]:
-        """Return the steps at which is asked, those drawn by chance among them."""
+        """Return the steps to ask at, those drawn at random included."""
         seed = self.settings.gate.seed
         names = ((step.facts.step_id, taken) for step, taken in chosen)
         return frozenset(name for name, taken in names if taken or coin(seed, name) < explore)
 
     def asked(self) -> None:
-        """Count what was decided as asked and spent."""
+        """Count the decided steps as asked and paid."""
         self._promised_usd, self._promised_states = 0.0, 0
 
     def learn(self, decisions: Sequence[AskDecision], votes: Sequence[StepVotes]) -> None:
-        """Update and store the weights with the votes of a batch; the next batch is decided by them."""
+        """Update and store the weights with the votes of a batch; they are used from the next batch on."""
         self._training_set.add(decisions, {step.step_id: step.verdict for step in votes})
         self.belief = self._training_set.belief()
         keep_weights(self._work, self.belief)
@@ -175,7 +178,7 @@ class Gate:
         }
 
     def _shares(self) -> list[PricedTeacher]:
-        """Return the teachers with how often each is asked at a step, cheapest first."""
+        """Return the teachers with the share of steps at which each is asked, cheapest first."""
         settings = self.settings
         order = teachers_by_step_cost(self._teachers, _TOKENS)
         threshold = settings.agreement.rule().threshold
@@ -186,7 +189,7 @@ class Gate:
         ]
 
     def _share(self, costs: Sequence[float], left_usd: float | None, states_left: int) -> float:
-        """Return the share of what all steps still to come would cost that may be spent."""
+        """Return the budget left as a share of the cost of all remaining steps."""
         most = self.settings.gate.share
         seen = self._seen + len(costs)
         mean_usd = (self._seen_usd + sum(costs)) / seen if seen else 0.0

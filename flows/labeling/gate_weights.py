@@ -46,7 +46,7 @@ class GateTrainingSet:
         return made
 
     def add(self, decisions: Iterable[AskDecision], verdicts: Mapping[str, str]) -> None:
-        """Add the steps that were asked and have a verdict, or ended before they could have one."""
+        """Add the steps that were asked and have a verdict, or at which asking ended early without one."""
         steps: dict[str, list[AskDecision]] = {}
         for decision in decisions:
             if decision.outcome == FULL:
@@ -59,14 +59,14 @@ class GateTrainingSet:
             self._take(step_id, rows, verdicts.get(step_id, ""))
 
     def _take(self, step_id: str, rows: Sequence[AskDecision], verdict: str) -> None:
-        """Add one step; where asking ended since the first teacher agreed with the student, as no pair."""
+        """Add one step; asking that ended since the first teacher agreed with the student is no pair."""
         if ended_in_agreement(rows):
             self._rows[step_id] = (rows[0].features, 0.0)
         elif verdict and verdict not in UNTOLD:
             self._rows[step_id] = (rows[0].features, float(verdict == "pair"))
 
     def _hear(self, step_id: str, teacher: str, heard: bool) -> None:
-        """Count a step once, as it was seen last."""
+        """Record whether a teacher answered at a step; a later record replaces an earlier one."""
         counts = self._asked.setdefault(teacher, [0, 0])
         before = self._heard.get((step_id, teacher))
         counts[0] += heard - bool(before)
@@ -90,19 +90,19 @@ class GateTrainingSet:
 def gate_weights_folder(work: Workspace) -> Path:
     """Return the folder of the weights.
 
-    `tracemill privacy forget` removes it: they were learned from what is to be forgotten too. The next run
-    learns them anew from the tables.
+    `tracemill privacy forget` removes it, since the weights were learned from the forgotten data too. The
+    next run fits them again from the tables.
     """
     return work.root / "decisions" / "gate"
 
 
 def ended_in_agreement(rows: Iterable[AskDecision]) -> bool:
-    """Return whether asking at a step ended since the first teacher agreed with the student."""
+    """Return whether asking at a step ended because the first teacher agreed with the student."""
     return any(row.outcome == f"{NOT_NEEDED}: {AGREED}" for row in rows)
 
 
 def keep_weights(work: Workspace, belief: PairModel) -> str:
-    """Write the weights under their version, make them the current ones, and return the version."""
+    """Store the weights under their version, make them the current ones, and return the version."""
     folder, version = gate_weights_folder(work), belief.version
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{version}.json"

@@ -22,7 +22,7 @@ _NOT_THE_JUDGE = {"name", "prices", "terms", "local", "base_url", "api_key_env"}
 
 
 def judge_of(settings: RunSettings) -> Judge | None:
-    """Return the judge of a configuration, None where there is none.
+    """Return the judge of a configuration, None without a judge.
 
     Raises WorkspaceError where the file of measured precisions is damaged.
     """
@@ -33,13 +33,13 @@ def judge_of(settings: RunSettings) -> Judge | None:
 
 
 def judge_key(judge: BaseTeacherSettings) -> str:
-    """Return the key of a judge's precision: how it is asked, and of whom."""
+    """Return the key of a judge's precision: a hash of its settings and prompt version."""
     given = judge.model_dump(mode="json", exclude=_NOT_THE_JUDGE)
     return digest(JUDGE_VERSION, canonical_json(given), size=8)
 
 
 def judge_fingerprint(settings: RunSettings) -> dict[str, Any]:
-    """Return what the pairs of a judge depend on; nothing without a judge."""
+    """Return the settings and versions that a judge's pairs depend on; empty without a judge."""
     judge = judge_of(settings)
     if judge is None or settings.judge is None:
         return {}
@@ -47,7 +47,7 @@ def judge_fingerprint(settings: RunSettings) -> dict[str, Any]:
 
 
 def judge_text(judge: Judge) -> str:
-    """Return what is known of a judge, in a line for people."""
+    """Return name and precision of a judge as one line of text."""
     if judge.precision is None:
         return f"{judge.model}: {NOT_MEASURED}"
     known = f"{judge.model}: {judge.precision} ({', '.join(judge.precision.tables)})"
@@ -67,7 +67,7 @@ def read_precisions(root: Path) -> dict[str, JudgePrecision]:
 
 
 def write_precision(root: Path, judge: BaseTeacherSettings, found: JudgePrecision) -> None:
-    """Keep a measured precision in place of an older one; one of too few known cases is none."""
+    """Store a measured precision in place of an older one; with too few known cases store none."""
     kept = read_precisions(root)
     kept.pop(judge_key(judge), None)
     if found.right + found.wrong >= FEWEST_KNOWN:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def load_traces(work: Workspace, trace_ids: Sequence[str]) -> list[Trace]:
-    """Load the redacted traces of a batch as they are stored, in the order of their ids."""
+    """Load the redacted traces of a batch as they are stored, in the order of `trace_ids`."""
     found = [
         trace for table in work.current("traces", frozenset(trace_ids)) for trace in traces_from_table(table)
     ]
@@ -49,10 +49,10 @@ def load_traces(work: Workspace, trace_ids: Sequence[str]) -> list[Trace]:
 
 @dataclass(frozen=True, slots=True)
 class ShownTrace:
-    """A trace with what a model is shown of each of its contexts.
+    """A trace with the presentation of each of its contexts.
 
-    Where its text is another one than the stored text, which answers may have been bought for, `former` has
-    the prompt ids of that, by context.
+    If its text differs from the stored text, which answers may have been bought for, `former` has the
+    prompt ids of the stored text, by context.
     """
 
     trace: Trace
@@ -62,7 +62,7 @@ class ShownTrace:
 
     @classmethod
     def of(cls, trace: Trace, reredactor: "Reredactor | None" = None) -> "ShownTrace":
-        """Present every context of the trace, redacted as the `reredactor` does; as it is without one."""
+        """Present every context of the trace, redacted by the `reredactor`; without one, unchanged."""
         if reredactor is None:
             return cls(trace, present_all(trace))
         renewed = reredactor.redact_again(trace)
@@ -75,18 +75,18 @@ class ShownTrace:
         return cls(renewed.trace, now, former, renewed)
 
     def reply(self, reply: TeacherReply) -> TeacherReply:
-        """Redact a reply at one of its steps for a dataset."""
+        """Redact a reply at a step of the trace for a dataset."""
         return self.renewed.reply(reply) if self.renewed else reply
 
     def answered(self, state: TraceState) -> set[str]:
-        """Return the prompt ids of a step under which answers hold."""
+        """Return the prompt ids of a step for which answers are valid."""
         context, at = state.context.index, state.step.index
         former = self.former.get(context)
         now = self.presentations[context].prompt_ids[at]
         return {now, former[at]} if former else {now}
 
     def questions(self) -> list[Question]:
-        """One question a step, in order; none of a summariser, whose step is no work of an agent's."""
+        """Return one question per step, in order; none for a summariser, which is not an agent's work."""
         made: list[Question] = []
         if self.trace.notes.get("summariser"):
             return made
@@ -111,25 +111,25 @@ class ShownTrace:
 
 @dataclass(frozen=True, slots=True)
 class TraceBatch:
-    """Traces of one source whose rows are written together, as they are shown."""
+    """Traces of one source as teachers see them, whose rows are written together."""
 
     source: str
     shown: Sequence[ShownTrace]
 
     @property
     def trace_ids(self) -> list[str]:
-        """Their ids."""
+        """Return the ids of the traces."""
         return [item.trace.trace_id for item in self.shown]
 
     @classmethod
     def load(cls, work: Workspace, trace_ids: Sequence[str], reredactor: "Reredactor") -> "TraceBatch":
-        """Read and present stored traces, redacted as the `reredactor` does."""
+        """Read and present stored traces, redacted by the `reredactor`."""
         shown = [ShownTrace.of(trace, reredactor) for trace in load_traces(work, trace_ids)]
         return cls(shown[0].trace.source, shown)
 
 
 def count_new_findings(shown: Sequence[ShownTrace]) -> Counter[str]:
-    """Count by type what was taken out of the traces beyond what had been."""
+    """Count, by type, the findings that redaction removed in addition to those at ingest."""
     return sum((item.renewed.found for item in shown if item.renewed), Counter[str]())
 
 
@@ -138,7 +138,7 @@ def _text_of(trace: Trace) -> tuple[object, ...]:
 
 
 def load_decisions(work: Workspace, trace_ids: Sequence[str]) -> list[AskDecision]:
-    """Load the decisions already made for these traces; a rerun replays them."""
+    """Load the stored decisions on these traces; a rerun reuses them."""
     tables = work.current("decisions", frozenset(trace_ids))
     return [d for table in tables for d in decisions_from_table(table)]
 
@@ -146,13 +146,13 @@ def load_decisions(work: Workspace, trace_ids: Sequence[str]) -> list[AskDecisio
 def write_decisions(
     work: Workspace, source: str, trace_ids: Sequence[str], made: Sequence[AskDecision]
 ) -> None:
-    """Write the decisions of a shard, before any money is spent on them."""
+    """Store the decisions of a shard, before any money is spent on them."""
     ordered = sorted(made, key=lambda d: (d.step_id, d.teacher))
     work.write("decisions", decisions_to_table(ordered), trace_ids, source, today())
 
 
 def load_replies(work: Workspace, trace_ids: Sequence[str]) -> list[TeacherReply]:
-    """Load the replies already bought for these traces."""
+    """Load the stored replies on these traces."""
     tables = work.current("replies", frozenset(trace_ids))
     return [r for table in tables for r in replies_from_table(table)]
 
@@ -160,7 +160,7 @@ def load_replies(work: Workspace, trace_ids: Sequence[str]) -> list[TeacherReply
 def write_replies(
     work: Workspace, source: str, trace_ids: Sequence[str], replies: Sequence[TeacherReply]
 ) -> list[TeacherReply]:
-    """Write the replies of a batch together with those it had; gives them all.
+    """Store new replies of a batch together with its earlier ones; return them all.
 
     Of each step, teacher and sample the newest is kept.
     """
@@ -174,7 +174,7 @@ def write_replies(
 
 @dataclass(frozen=True, slots=True)
 class LabelledTraces:
-    """The pairs of some traces, all votes behind them and beside them, and the counts."""
+    """The pairs of some traces, all votes at their steps, and the counts."""
 
     pairs: list[DPOPair] = field(default_factory=list)
     votes: list[StepVotes] = field(default_factory=list)
@@ -183,7 +183,7 @@ class LabelledTraces:
 
 @dataclass(frozen=True, slots=True)
 class VotedStep:
-    """A step with the replies that may vote there, the result of the vote, and the teachers' pair."""
+    """A step with the replies that count as votes, the result of the vote, and the teachers' pair."""
 
     state: TraceState
     presentation: Presentation
@@ -193,17 +193,17 @@ class VotedStep:
 
 
 class DisputeSource(Protocol):
-    """A source of pairs at steps where the teachers' votes make none."""
+    """A label source for steps at which the teachers' votes make no pair."""
 
     @property
     def name(self) -> str:
-        """Return the label source."""
+        """Return the name of the label source."""
         ...
 
     def pair_of(
         self, step: VotedStep, proposals: Sequence[Proposal], replies: Sequence[TeacherReply]
     ) -> tuple[DPOPair | None, str]:
-        """Return the pair of a step, or why there is none; `replies` are all that are stored for the step."""
+        """Return the pair of a step, or the reason for none; `replies` are all stored replies at the step."""
         ...
 
 
@@ -214,10 +214,10 @@ def make_pairs(
     of_traces: bool = True,
     disputes: Sequence[DisputeSource] = (),
 ) -> LabelledTraces:
-    """Make the teachers' pairs of the traces and, where `of_traces`, those of every other source of labels.
+    """Make the teachers' pairs of the traces and, if `of_traces`, those of every other label source.
 
-    Only replies to what would be shown today vote, and those to the same text as it was redacted before.
-    `disputes` are asked where these votes make no pair.
+    Only replies to today's prompt vote, or to the same prompt with an earlier redaction. `disputes` are the
+    label sources used where these votes make no pair.
     """
     by_step = group_replies(replies)
     pairs: list[DPOPair] = []
@@ -276,17 +276,17 @@ def voted_steps(
 
 
 def name_pair_kind(pair: DPOPair) -> str:
-    """Label source and operations of a pair: `teachers: edit over run`."""
+    """Return label source and operations of a pair: `teachers: edit over run`."""
     return f"{pair.label_source}: {pair.chosen_operation} over {pair.rejected_operation}"
 
 
 def write_labels(
     work: Workspace, source: str, trace_ids: Sequence[str], made: LabelledTraces, vote: str
 ) -> None:
-    """Write pairs and votes of a batch in place of those its traces had.
+    """Store pairs and votes of a batch in place of those its traces had.
 
-    `vote` names the vote they follow (`vote_policy.vote_version`); the answers that the workspace holds now
-    are those they were made with.
+    `vote` is the version of the vote (`vote_policy.vote_version`). The answers they were made from are
+    those that the workspace holds now.
     """
     some = frozenset(trace_ids)
     answers = stale_label_answers(work, some)
@@ -299,7 +299,7 @@ def write_labels(
 def write_votes(
     work: Workspace, source: str, trace_ids: Sequence[str], votes: Sequence[StepVotes], vote: str
 ) -> None:
-    """Write the votes of a shard in place of those these traces had."""
+    """Store the votes of a shard in place of those its traces had."""
     if votes or any(work.current("votes", frozenset(trace_ids))):
         ordered = sorted(votes, key=lambda step: step.step_id)
         work.write("votes", votes_to_table(ordered), trace_ids, source, today(), vote)

@@ -19,8 +19,8 @@ _RUNS = 50
 def open_book(work: Workspace) -> PriceBook:
     """Open the prices of a workspace.
 
-    They say, a line a model and before anything is spent, what changed since the last run that asked it;
-    since they were last read, where no manifest has it.
+    Before money is spent, price changes since the last run are printed, a line for each model; without a
+    manifest, the changes since prices were last read.
     """
     return PriceBook(work.root / PRICES, lambda line: say_lines([line]), planned=_planned(work))
 
@@ -31,11 +31,11 @@ def price_history_for_manifest(
     environ: Mapping[str, str],
     read_now: Collection[tuple[str, str]],
 ) -> dict[str, dict[str, Any]]:
-    """Return the catalogue page of each teacher's model, by teacher.
+    """Return the catalogue entry of each teacher's model, by teacher.
 
-    A page has server, id, snapshot, date and prices, of each provider too. It is that of today where the run
-    read it, which are the servers and ids `read_now`; else that of the last run that did, whatever an
-    estimate has read since. Teachers without a catalogue have none.
+    An entry has server, id, snapshot, date and prices, also those of each provider. It is today's entry if
+    this run read it, which holds for the servers and ids in `read_now`; else that of the last run that did,
+    whatever an estimate has read since. Teachers without a catalogue have none.
     """
     book, found, planned = PriceBook(work.root / PRICES), dict[str, dict[str, Any]](), _planned(work)
     for teacher in settings.models():
@@ -56,7 +56,7 @@ def price_history_for_manifest(
 
 
 def _planned(work: Workspace) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the newest page of each model among the manifests, by server and id."""
+    """Return the newest catalogue entry of each model among the manifests, by server and id."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for folder in sorted((work.root / "runs").glob("*"), reverse=True)[:_RUNS]:
         for stage in _STAGES:

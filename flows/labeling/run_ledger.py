@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def require_ledger(settings: RunSettings, work: Workspace, run_id: str) -> None:
-    """Check that a run which was taken up goes on in the ledger it began in; no ledger is made.
+    """Check that a resumed run uses the ledger it began in; no ledger is created.
 
-    Raises LedgerError where the run has begun to ask and its ledger is gone, is another one, or does not know
-    the run: its cap would begin anew.
+    Raises LedgerError if the run has begun to ask and its ledger is missing, is another one, or does not
+    contain the run: its cap would start again from zero.
     """
     if not settings.asked() or (wanted := ledger_of(work, run_id)) is None:
         return
@@ -43,7 +43,7 @@ def _lost(run_id: str, found: str) -> LedgerError:
 
 
 def _place(settings: RunSettings, work: Workspace) -> str:
-    """Return the ledger as it may be printed: without a password."""
+    """Return the place of the ledger without a password, for printing."""
     if settings.ledger_url is None:
         return str(work.ledger_path)
     from sqlalchemy.engine import make_url
@@ -56,7 +56,7 @@ def _place(settings: RunSettings, work: Workspace) -> str:
 
 @contextmanager
 def build_ledger(place: Path | str | None) -> "Iterator[Ledger]":
-    """Open a ledger at a path or database URL; with None one that is gone after the block."""
+    """Open a ledger at a path or database URL; None for a temporary one."""
     from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 
     if place is None:
@@ -73,10 +73,10 @@ def build_ledger(place: Path | str | None) -> "Iterator[Ledger]":
 
 @contextmanager
 def open_stored_ledger(settings: RunSettings, work: Workspace) -> "Iterator[Ledger]":
-    """Open the ledger of the workspace, or a stand-in where that would write.
+    """Open the ledger of the workspace without writing to the workspace.
 
-    It is an empty one where there is none yet, and a copy where the workspace can only be read: to open a
-    ledger is to write to it.
+    Opening a ledger writes to it. So this yields an empty temporary ledger if there is none yet, and a copy
+    if the workspace is read-only.
     """
     if settings.ledger_url is None and not (work.ledger_path.exists() and work.is_writable()):
         with TemporaryDirectory(prefix="tracemill-") as folder:

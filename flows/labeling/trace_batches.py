@@ -15,9 +15,9 @@ _BATCH = 64
 
 
 def list_trace_batches(work: Workspace) -> list[list[str]]:
-    """Return the trace ids of each batch, which are of one source.
+    """Return the trace ids of each batch; the traces of a batch are of one source.
 
-    Raises WorkspaceError where the workspace has no traces.
+    Raises WorkspaceError if the workspace has no traces.
     """
     found: dict[str, list[str]] = {}
     for table in work.current("traces"):
@@ -33,9 +33,9 @@ def list_trace_batches(work: Workspace) -> list[list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class SelectedTraces:
-    """The selected traces of a workspace in batches, with a line for each.
+    """The selected traces of a workspace in batches, with an entry for each.
 
-    `summary` counts them and those left out.
+    `summary` counts them and the traces left out.
     """
 
     batches: list[list[str]]
@@ -44,9 +44,9 @@ class SelectedTraces:
 
 
 def select_traces(work: Workspace, trace_filter: TraceFilter, lists: ListScope = NO_LISTS) -> SelectedTraces:
-    """Return the stored traces that the filter lets through; `lists` are those their text leaves under.
+    """Return the stored traces that the filter selects; `lists` are the user lists they are redacted under.
 
-    Raises WorkspaceError where the workspace has no traces.
+    Raises WorkspaceError if the workspace has no traces.
     """
     batches: list[list[str]] = []
     entries: dict[str, TraceEntry] = {}

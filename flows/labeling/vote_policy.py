@@ -25,20 +25,20 @@ TOO_FEW = "too few families may vote"
 
 
 def build_vote_policy(settings: RunSettings) -> VotePolicy:
-    """Return the vote of a configuration."""
+    """Return the vote policy of a configuration."""
     return settings.agreement.rule()
 
 
 def vote_version(settings: RunSettings) -> str:
-    """Return the name of a vote, as shards of pairs and votes have it."""
+    """Return the version of a vote that shards of pairs and votes record."""
     code = versions_text("vote", {"vote": VOTE_VERSION})
     return digest(code, canonical_json(asdict(build_vote_policy(settings))), size=8)
 
 
 def require_labels(work: Workspace, settings: RunSettings) -> None:
-    """Refuse pairs or votes of teachers that follow another vote than that of the settings.
+    """Refuse teachers' pairs or votes made under another vote than that of the settings.
 
-    Pairs of other sources rest on no vote, and a shard that names none is taken as it is. Raises
+    Pairs of other sources depend on no vote; a shard without a vote version is accepted. Raises
     WorkspaceError.
     """
     wanted = vote_version(settings)
@@ -58,12 +58,12 @@ def require_labels(work: Workspace, settings: RunSettings) -> None:
 
 
 def build_stopper(settings: RunSettings, shown: Iterable["ShownTrace"]) -> EarlyStopper | None:
-    """Build the early stopper of these traces; None where every teacher is asked everywhere."""
+    """Build the early stopper of these traces; None if every teacher is asked at every step."""
     return build_stopper_for(shown, build_vote_policy(settings), settings.replay.stop)
 
 
 def build_stopper_for(shown: Iterable["ShownTrace"], policy: VotePolicy, stop: Stop) -> EarlyStopper | None:
-    """Build the early stopper of a vote and a rule of stopping."""
+    """Build the early stopper of a vote policy and a stopping rule."""
     if stop == "off":
         return None
     states = {
@@ -77,7 +77,7 @@ def build_stopper_for(shown: Iterable["ShownTrace"], policy: VotePolicy, stop: S
 def check_vote(settings: RunSettings) -> None:
     """Check that the teachers of a configuration can win its vote.
 
-    Raises ConfigError where they cannot. Needs no key and looks at no server.
+    Raises ConfigError if they cannot. It needs no key and contacts no server.
     """
     asked, policy = settings.asked(), build_vote_policy(settings)
     if not asked:
@@ -116,9 +116,10 @@ def drop_hopeless(
 def record_vote_outcomes(
     decisions: Sequence[AskDecision], not_asked: Mapping[tuple[str, str], str]
 ) -> list[AskDecision]:
-    """Return the decisions, with `outcome` set where the verdict is `ask`.
+    """Return the decisions, with `outcome` set if the verdict is `ask`.
 
-    The outcome is `asked`, or the reason in `not_asked`, by step id and teacher, why no question was sent.
+    The outcome is `asked`, or the reason in `not_asked`, by step id and teacher, for which no question was
+    sent.
     """
     return [
         replace(d, outcome=not_asked.get((d.step_id, d.teacher), ASKED)) if d.verdict == "ask" else d

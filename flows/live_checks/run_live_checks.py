@@ -31,10 +31,10 @@ _HUB = "hub round trip"
 def run_live_checks(
     settings: RunSettings, yes: bool, patience: RetryPolicy = ROUND_TRIP_PATIENCE
 ) -> Iterator[LiveCheck]:
-    """Give the checks as they are made; `yes` accepts what is sent; `patience` is had with the Hub.
+    """Yield the results of the checks; `yes` accepts what is sent, `patience` is the Hub's retry policy.
 
-    Raises PrivacyError, before anything is sent, where it is not accepted, and KeyboardInterrupt at an
-    interrupt, after the dataset that was made is deleted or named.
+    Raises PrivacyError, before anything is sent, without consent, and KeyboardInterrupt at an interrupt,
+    after the dataset that was made is deleted or reported.
     """
     asked, no_teachers = _teachers_to_try(settings)
     hub, no_hub = _hub_to_try(settings)
@@ -44,13 +44,13 @@ def run_live_checks(
 
 
 def _teachers_to_try(settings: RunSettings) -> tuple[tuple[BaseTeacherSettings, ...], LiveCheck | None]:
-    """Return the teachers, or the check that says that there are none."""
+    """Return the teachers to call, or the check that reports that there are none."""
     asked = settings.asked()
     return asked, None if asked else LiveCheck("teachers", "not tried", "none configured")
 
 
 def _hub_to_try(settings: RunSettings) -> tuple[tuple[str, str], LiveCheck | None]:
-    """Return the dataset that would be made and the address of the Hub, or why none is made."""
+    """Return the dataset to create and the address of the Hub, or the reason to create none."""
     if settings.release.hub is None:
         return ("", ""), LiveCheck(_HUB, "not tried", "no publish target: release.hub is not set")
     try:
@@ -63,7 +63,7 @@ def _hub_to_try(settings: RunSettings) -> tuple[tuple[str, str], LiveCheck | Non
 def _require_consent(
     settings: RunSettings, destinations: list[Destination], hub: tuple[str, str], yes: bool
 ) -> None:
-    """Say what would leave this machine and have it accepted. Raises PrivacyError where it is not."""
+    """Print the data that would be sent and ask for consent. Raises PrivacyError without it."""
     repo_id, endpoint = hub
     if not destinations and not repo_id:
         return
@@ -100,7 +100,7 @@ def _what_would_leave(
 
 
 def _hub_checks(repo_id: str, patience: RetryPolicy) -> Iterator[LiveCheck]:
-    """Make the round trip. At an interrupt the request under way ends, and the dataset is deleted."""
+    """Run the round trip. At an interrupt the current request finishes, and the dataset is deleted."""
     pressed = threading.Event()
 
     def go_on() -> None:

@@ -51,7 +51,7 @@ _SAME = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One call that fits the cap: `bound_nanousd` is its worst case."""
+    """A call that fits the cap; `bound_nanousd` is its worst case."""
 
     settings: BaseTeacherSettings
     teacher: Teacher
@@ -59,7 +59,7 @@ class _Call:
 
 
 def probe_question() -> Question:
-    """Build the fixed question that every teacher is asked: nothing of the user's is in it."""
+    """Build the fixed question that every teacher is asked; it contains no data of the user."""
     message, tools = Message("user", PROBE_TEXT), (_TOOL,)
     prompt_id = extend_prompt(prompt_root(tools, "doctor"), message)
     return Question("doctor:0:0", "doctor", MessageView((message,), 1), tools, prompt_id, "doctor", "fixed")
@@ -68,7 +68,7 @@ def probe_question() -> Question:
 def call_teachers(
     asked: Sequence[BaseTeacherSettings], environ: Mapping[str, str], replay: ReplaySettings
 ) -> list[LiveCheck]:
-    """Call each teacher once and give the checks in their order, the sum that was spent last."""
+    """Call each teacher once and return the checks in their order, the total cost last."""
     return asyncio.run(_Calls(asked, environ, replay).run())
 
 
@@ -107,7 +107,7 @@ class _Calls:
         self._checks[one.name].append(LiveCheck(f"{what} {one.name}", state, said))
 
     def _build(self) -> list[tuple[BaseTeacherSettings, Teacher]]:
-        """Build the teachers that answer from elsewhere and have a key."""
+        """Build the remote teachers that have a key."""
         chosen: list[BaseTeacherSettings] = []
         for one in self._asked:
             if one.sends_to(self._environ) is None:
@@ -125,7 +125,7 @@ class _Calls:
     async def _usable(
         self, built: Sequence[tuple[BaseTeacherSettings, Teacher]]
     ) -> list[tuple[BaseTeacherSettings, Teacher]]:
-        """Return the teachers that their servers know, with the prices read."""
+        """Return the teachers that their servers list, with their prices."""
 
         async def check(teacher: Teacher) -> str:
             try:
@@ -146,7 +146,7 @@ class _Calls:
         return [pair for pair, fault in zip(built, faults, strict=True) if not fault]
 
     def _fitting(self, usable: Sequence[tuple[BaseTeacherSettings, Teacher]]) -> list[_Call]:
-        """Return the calls whose worst cases fit the cap together, first come first served."""
+        """Return the calls whose worst cases fit the cap together, in order."""
         found: list[_Call] = []
         for one, teacher in usable:
             bound = teacher.bound_nanousd(self._question)
@@ -162,7 +162,7 @@ class _Calls:
         return found
 
     def _price_known(self, one: BaseTeacherSettings, teacher: Teacher) -> bool:
-        """Return whether the worst case is more than a default of 0."""
+        """Return whether the worst case is a known price, not a default of 0."""
         if one.prices is not None or teacher.price != Price():
             return True
         url = one.sends_to(self._environ) or ""
@@ -205,7 +205,7 @@ class _Calls:
         self._say(one, "answer of", "ok", f"in {reply.latency_s:.1f} s, {tokens}{cut}{simulated}")
 
     async def _record(self, one: BaseTeacherSettings, teacher: Teacher, asked: AttemptResult) -> int | None:
-        """Return the server's record of the answer, looked at again while it is not there."""
+        """Return the cost in the server's record of the answer, polled until the record exists."""
         named = asked.reply.generation_id
         if not named or not isinstance(one, OpenRouterTeacherSettings):
             return None
@@ -213,12 +213,12 @@ class _Calls:
 
 
 def _by_itself(error: Exception) -> str:
-    """Report a teacher of a package that raises what no teacher should."""
+    """Describe an unexpected error of a teacher from a package."""
     return f"failed by itself ({type(error).__name__})"
 
 
 def _short(one: BaseTeacherSettings) -> BaseTeacherSettings:
-    """Return the teacher with a short answer; reasoning that would make it long is not asked for."""
+    """Return a copy of the settings for a short answer, without long reasoning."""
     off = one.reasoning.enabled is False or one.reasoning.effort == "none"
     reasoning = one.reasoning if off else ReasoningSettings()
     return one.model_copy(update={"max_tokens": ANSWER_TOKENS, "reasoning_room": 0, "reasoning": reasoning})
@@ -237,7 +237,7 @@ def _cost_checks(
 
 
 def _held_against_tokens(stated: int | None, least: int, most: int | None) -> tuple[LiveState, str]:
-    """Return whether a stated cost lies between the provider's least and tokens times price."""
+    """Return whether a stated cost lies between the provider's lowest price and tokens times price."""
     if most is None:
         return "failed", "fewer tokens were counted than the request has"
     if stated is None:
@@ -251,7 +251,7 @@ def _held_against_tokens(stated: int | None, least: int, most: int | None) -> tu
 
 
 def _held_against_record(stated: int | None, record: int | None) -> tuple[LiveState, str]:
-    """Return whether the record of an answer says the same cost as the answer."""
+    """Return whether the server's record of an answer has the same cost as the answer."""
     if record is None:
         return "failed", f"the server shows none after {RECORD_LOOKS} looks"
     if stated is None:

@@ -10,9 +10,9 @@ _LIMIT_S = 10.0
 
 
 def emit_release_drifted(repository: str, version: str, previous: str) -> None:
-    """Emit an event with dataset and both versions, where a Prefect server is named.
+    """Emit an event with the dataset and both versions, if a Prefect server is configured.
 
-    A server that does not take it changes nothing: the release is refused in any case.
+    The release is refused even if the server does not accept the event.
     """
     if not names_a_server():
         return

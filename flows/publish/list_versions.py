@@ -22,8 +22,9 @@ _SHOWN = 10
 def list_releases(work: Workspace, hub: str | None) -> list[dict[str, Any]]:
     """List every version, oldest first by name: rows, date, digest, and where it was pushed.
 
-    With `hub` the versions that repository has too; those nobody here has are `local` False. Of a version
-    whose manifest cannot be read, `error` says what to do. Raises ReleaseError where the Hub cannot be read.
+    With `hub` the versions of that repository are listed too; those missing on this machine have `local`
+    False. For a version whose manifest cannot be read, `error` says what to do. Raises ReleaseError if the
+    Hub cannot be read.
     """
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     for name, versions in versions_by_release(work.releases_dir).items():
@@ -66,7 +67,7 @@ def _line(manifest: PublishedManifest, local: bool, pushed: list[str]) -> dict[s
 
 
 def _unreadable(name: str, version: str, pushed: list[str], error: ReleaseError) -> dict[str, Any]:
-    """Describe a version whose manifest is damaged by its folder, and why there is no more."""
+    """Describe a version with a damaged manifest by its folder and the error."""
     nothing = {"rows": None, "created": "", "content": ""}
     return {"name": name, "version": version, **nothing, "local": True, "pushed": pushed, "error": str(error)}
 
@@ -92,9 +93,9 @@ def _on_the_hub(repo_id: str) -> list[PublishedManifest]:
 
 
 def diff_listed_versions(work: Workspace, before: str, after: str) -> dict[str, Any]:
-    """Compare two versions: what became of pairs and labels, and the figures that moved.
+    """Compare two versions: changes to pairs and labels, and figures that differ.
 
-    Raises ReleaseError where a version is not there, or a table of it is missing or was changed.
+    Raises ReleaseError if a version does not exist, or a table of it is missing or was changed.
     """
     old, new = (find_release(asked, work.releases_dir, one_name=True) for asked in (before, after))
     for each in (old, new):
@@ -118,7 +119,7 @@ def diff_listed_versions(work: Workspace, before: str, after: str) -> dict[str, 
 
 
 def release_rows(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Build a table of `list_releases` for people."""
+    """Format the records of `list_releases` as table rows."""
     rows = []
     for line in lines:
         if line["error"] is not None:
@@ -132,7 +133,7 @@ def release_rows(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def listed_version_diff_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
-    """Build a table of `diff_listed_versions` for people."""
+    """Format the record of `diff_listed_versions` as table rows."""
     rows = []
     for table, kind in product(("pairs", "labels"), ("added", "removed", "changed")):
         names = record[table][kind]

@@ -20,9 +20,9 @@ ACCEPTED = "accepted.json"
 
 
 def make_gate(settings: RunSettings, work: Workspace) -> PublishGate:
-    """Build the publish gate of this machine's user, the workspace's key and accepted findings.
+    """Build the publish gate from this user's values, the workspace's key and its accepted findings.
 
-    Raises ConfigError where `TRACEMILL_KINGFISHER` names what is not there.
+    Raises ConfigError if `TRACEMILL_KINGFISHER` names a missing file.
     """
     key = workspace_key(work.root / "redaction.key")
     secrets = KnownSecrets(work.root / KNOWN_SECRETS, key)
@@ -38,7 +38,7 @@ def make_gate(settings: RunSettings, work: Workspace) -> PublishGate:
 
 
 def judge_with_workspace_gate(gate: PublishGate, said: list[str]) -> Callable[[Path], GateEntry]:
-    """Return the gate for `write_release`; `said` gets its lines for the closing table."""
+    """Wrap the gate as a callback for `write_release`; its lines for the closing table go to `said`."""
 
     def judge(folder: Path) -> GateEntry:
         show_step("check for private text")

@@ -50,7 +50,7 @@ class PublishOptions:
 
 @dataclass(slots=True)
 class PublishOutcome:
-    """Result of a push, with lines for people."""
+    """The result of a push, with lines to print."""
 
     pushed: PushResult
     said: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class PublishOutcome:
     """Whether the card on `main` tells of the local audit, where there is one."""
 
     def line(self) -> str:
-        """Return where the release is, for people."""
+        """Return one line with the place of the release."""
         made = "pushed" if self.pushed.created else "unchanged since"
         audit = f"\naudit on its card, commit {self.audit_commit[:12]}" if self.audit_commit else ""
         version, commit = self.pushed.version, self.pushed.commit[:12]
@@ -69,10 +69,10 @@ class PublishOutcome:
 
 
 def publish_release(settings: RunSettings, asked: str | None, order: PublishOptions) -> PublishOutcome:
-    """Publish a release that lies in the workspace.
+    """Publish a release of the workspace.
 
-    Raises ReleaseError and PrivacyError, in one line, before anything is uploaded: a release that is not
-    whole, simulated rows, a card that lacks a field, no token or right, a repository or version of other
+    Raises ReleaseError and PrivacyError, in one line, before anything is uploaded: an incomplete release,
+    simulated rows, a card that lacks a field, no token or rights, a repository or version with other
     content, drift beyond the bounds, findings of the gate.
     """
     work = Workspace.open(settings.workspace, create=False)
@@ -83,7 +83,7 @@ def publish_release(settings: RunSettings, asked: str | None, order: PublishOpti
 def publish_local(
     work: Workspace, settings: RunSettings, local: LocalRelease, order: PublishOptions, judged: bool = False
 ) -> PublishOutcome:
-    """Publish a release that was found; `judged` where the gate has just passed it."""
+    """Publish a local release; `judged` is True if the gate has just passed it."""
     require_second_opinion()
     check_files(local.folder, local.manifest)
     require_real(local.manifest)
@@ -113,7 +113,7 @@ def publish_local(
 
 
 def publish_finished(work: Workspace, settings: RunSettings, release: ReleaseOutcome) -> ReleaseOutcome:
-    """Push a release that was just written to the dataset of the configuration, and say where it is."""
+    """Push a release that was just written to the configured dataset, and return its place."""
     assert release.path is not None
     assert settings.release.hub is not None
     local = LocalRelease(Path(release.path), read_manifest(Path(release.path)))
@@ -130,7 +130,7 @@ def _bring_audit(
     repo: HubRepo,
     outcome: PublishOutcome,
 ) -> None:
-    """Push the audit of a version that is there, where its card does not tell of it yet."""
+    """Push the audit of a published version if its card lacks the result."""
     look = partial(find_audit_to_commit, pusher.api, repo, local.folder, local.manifest)
     outcome.audit_there = can_commit_audit(repo, local.manifest)
     if (audit := order.patience.run(look)) is None:
@@ -145,7 +145,10 @@ def _bring_audit(
 def _refuse_retracted(
     noted: Mapping[str, Sequence[Mapping[str, str]]], manifest: Manifest, repo_id: str
 ) -> None:
-    """Refuse a version that was taken back from there. A broken note is told before anything goes out."""
+    """Refuse a version that was retracted from the repository.
+
+    Raises ReleaseError for a damaged log before anything is sent.
+    """
     for place in noted.get(manifest.version, ()):
         if place["repo"] == repo_id and place.get("retracted"):
             raise ReleaseError(
@@ -156,7 +159,7 @@ def _refuse_retracted(
 
 
 def open_pusher(order: PublishOptions) -> HubPusher:
-    """Open the repository to push to, after token and right were looked at.
+    """Open the repository to push to, after a check of token and rights.
 
     Raises ReleaseError.
     """
@@ -166,9 +169,9 @@ def open_pusher(order: PublishOptions) -> HubPusher:
 
 
 def check_publishing(settings: RunSettings) -> None:
-    """Check before anything is read or spent that a run which is to publish could.
+    """Check, before anything is read or spent, that a run can publish if it is to.
 
-    Raises ReleaseError where it could not: simulated teachers, no token or right.
+    Raises ReleaseError for simulated teachers, or without a token or rights.
     """
     if settings.release.hub is None:
         return
@@ -184,12 +187,12 @@ def check_publishing(settings: RunSettings) -> None:
 
 
 def require_second_opinion() -> None:
-    """Raise PrivacyError where kingfisher is absent or of no use: nothing is published without it."""
+    """Raise PrivacyError if kingfisher is missing or broken: it is required for publishing."""
     require_kingfisher(os.environ, True, "nothing is published without a second opinion")
 
 
 def require_real(manifest: Manifest) -> None:
-    """Raise ReleaseError where a release has simulated rows."""
+    """Raise ReleaseError if a release has simulated rows."""
     if manifest.simulated != "none":
         raise ReleaseError(
             f"{manifest.simulated_rows} of {manifest.rows} rows of {manifest.name}@{manifest.version} are"
@@ -206,9 +209,9 @@ def _judge(work: Workspace, settings: RunSettings, folder: Path) -> list[str]:
 
 
 def _visibility(repo: HubRepo | None, order: PublishOptions, endpoint: str) -> Iterable[str]:
-    """Say which dataset is created, or why it stays private.
+    """Yield lines on the created dataset, or on why it stays private.
 
-    Raises ReleaseError where the repository is public and nobody typed so.
+    Raises ReleaseError if the repository is public and `--public` was not given.
     """
     if repo is None:
         visibility = "public" if order.public else "private"
@@ -223,9 +226,9 @@ def _visibility(repo: HubRepo | None, order: PublishOptions, endpoint: str) -> I
 def _drift(
     repo: HubRepo | None, manifest: Manifest, bounds: DriftBounds, order: PublishOptions
 ) -> Iterable[str]:
-    """Say what drifted, where it was accepted.
+    """Yield lines on accepted drift.
 
-    Raises ReleaseError where it was not.
+    Raises ReleaseError if drift was not accepted.
     """
     if repo is None or repo.manifest is None:
         return []
@@ -256,13 +259,13 @@ def _noted(
 
 
 def _versions(work: Workspace, local: LocalRelease) -> Path | None:
-    """Return the folder of its versions where the release is one of the workspace's."""
+    """Return the folder of a release's versions, None if the release is not of the workspace."""
     versions = work.releases_dir / local.manifest.name
     return versions if local.folder.resolve().parent == versions.resolve() else None
 
 
 def _fingerprint(local: LocalRelease) -> str:
-    """Return the fingerprint of its audit; empty where there is none that can be read."""
+    """Return the fingerprint of the release's audit; empty without a readable audit."""
     with suppress(ReleaseError):
         audit = read_audit(local.folder, local.manifest.content_fingerprint)
         return audit.fingerprint if audit else ""

@@ -74,9 +74,9 @@ Made with tracemill. `hf download {repo_id} --repo-type dataset --local-dir data
 
 
 def publish_tasks(settings: RunSettings, folder: Path, repo_id: str, public: bool = False) -> Iterator[str]:
-    """Publish the tasks of a folder, and give lines for people.
+    """Publish the tasks of a folder; yield lines to print.
 
-    Raises ReleaseError and PrivacyError before anything is uploaded: no token or right, a public dataset
+    Raises ReleaseError and PrivacyError before anything is uploaded: no token or rights, a public dataset
     without `public`, findings of the gate.
     """
     tasks = read_tasks(folder)
@@ -100,7 +100,7 @@ def publish_tasks(settings: RunSettings, folder: Path, repo_id: str, public: boo
 
 
 def _stage(tasks: Sequence[Task], folder: Path, repo_id: str) -> None:
-    """Lay out what is published."""
+    """Copy the files to publish into a staging folder."""
     for task in tasks:
         shutil.copytree(task.folder, folder / "tasks" / task.name)
     rows = write_task_rows(tasks, folder / TABLE).to_pylist()
@@ -135,7 +135,7 @@ def _spread(values: Sequence[float], digits: int) -> str:
 
 
 def _push(pusher: HubPusher, repo: HubRepo | None, folder: Path, public: bool, count: int) -> str:
-    """Commit the staged folder in the place of what the dataset holds; return the commit."""
+    """Commit the staged folder in place of the dataset's content; return the commit."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     PATIENCE.request(

@@ -24,9 +24,9 @@ class RetractOptions:
 
 
 def retract_release(settings: RunSettings, order: RetractOptions) -> list[Retraction]:
-    """Take a version back from the dataset given, else from every one that it was pushed to.
+    """Retract a version from the given dataset, else from every one that it was pushed to.
 
-    Raises ReleaseError where nothing says which, or the Hub refuses, PrivacyError without a yes.
+    Raises ReleaseError if no dataset is known or the Hub refuses, PrivacyError without confirmation.
     """
     work = Workspace.open(settings.workspace, create=False)
     with sole_writer(work):
@@ -56,7 +56,7 @@ def retract_release(settings: RunSettings, order: RetractOptions) -> list[Retrac
 
 
 def _named(work: Workspace, settings: RunSettings, asked: str) -> tuple[str, str]:
-    """Return the name and the version, which may be gone from the workspace."""
+    """Return name and version, even if the workspace no longer has them."""
     name, at, version = asked.partition("@")
     if at:
         return name, version
@@ -68,7 +68,7 @@ def _named(work: Workspace, settings: RunSettings, asked: str) -> tuple[str, str
 
 
 def retraction_rows(done: list[Retraction]) -> list[tuple[str, str]]:
-    """Build a table of what was done, for people."""
+    """Format retractions as table rows."""
     rows: list[tuple[str, str]] = []
     for each in done:
         tag = "tag deleted" if each.tag else "no tag there"

@@ -31,9 +31,9 @@ OverlapOf = Callable[[Trace], str]
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSplit:
-    """The sides of a release, and the state of the dataset with them.
+    """The split of each session of a release, and the dataset's state with it.
 
-    `overlaps` counts why sessions are made of benchmarks.
+    `overlaps` counts sessions made from benchmarks, by reason.
     """
 
     grown: SplitState
@@ -41,7 +41,7 @@ class ReleaseSplit:
     overlaps: Counter[str]
 
     def of(self, trace_id: str) -> str | None:
-        """Return the split of a session, None where it belongs to two."""
+        """Return the split of a session, None if it belongs to two splits."""
         return self.sides.get(trace_id)
 
 
@@ -53,7 +53,7 @@ def split_sessions(
     overlap_of: OverlapOf,
     labels: Sequence[ActionLabel] = (),
 ) -> ReleaseSplit:
-    """Assign every session with pairs, votes or labels to a side; shares are of pairs and labels."""
+    """Assign every session with pairs, votes or labels to a split; `shares` are of pairs and labels."""
     rows = Counter(StepId.parse(item.pair.step_id).trace_id for item in kept)
     rows.update(label.origin.trace_id for label in labels)
     named = {StepId.parse(item.pair.step_id).trace_id: item.pair for item in kept}
@@ -82,7 +82,7 @@ def split_sessions(
 def drop_unassigned_pairs(
     kept: Sequence[NormalizedDPOPair], split: ReleaseSplit
 ) -> tuple[list[NormalizedDPOPair], list[DroppedPair]]:
-    """Return the pairs that have a side, and as dropped those that belong to two."""
+    """Return the pairs with a split, and as dropped those that belong to two."""
     stay: list[NormalizedDPOPair] = []
     gone: list[DroppedPair] = []
     for item in kept:
@@ -98,7 +98,7 @@ def _with_votes(work: Workspace) -> frozenset[str]:
 
 
 def _keys(grown: SplitState, trace: Trace, repository: str | None) -> tuple[str, ...]:
-    """Repository (or project), instance, session: those that are known."""
+    """Return the known ones of repository (or project), instance and session."""
     named = (
         ("repository", (repository or "").lower()),
         ("instance", trace.instance_id or ""),
@@ -108,7 +108,7 @@ def _keys(grown: SplitState, trace: Trace, repository: str | None) -> tuple[str,
 
 
 def task_for_assigned_split(trace: Trace) -> str:
-    """Return the task of the agent: the first turn of the user, of a benchmark's template the issue."""
+    """Return the agent's task: the first user turn, or the issue inside a benchmark's template."""
     for context in trace.contexts[:1]:
         for message in context.messages:
             if message.role == "user":
@@ -120,9 +120,9 @@ def task_for_assigned_split(trace: Trace) -> str:
 def _signatures(
     tasks: Mapping[str, str], groups: Mapping[str, str], grown: SplitState
 ) -> Iterator[tuple[str, Signature]]:
-    """Sign tasks, without lines that tasks of several repositories share: those of a template.
+    """Yield MinHash signatures of tasks, without lines that tasks of several repositories share.
 
-    Of a few words there is no signature.
+    Such lines are those of a template. A task of a few words has no signature.
     """
     common = _common_lines(tasks, groups)
     seed = int.from_bytes(grown.key[:4], "big")
@@ -142,7 +142,7 @@ def _common_lines(tasks: Mapping[str, str], groups: Mapping[str, str]) -> frozen
 
 
 def _near(known: Mapping[str, Signature], fresh: Mapping[str, Signature]) -> dict[str, tuple[str, ...]]:
-    """Return for each fresh task the sessions with nearly the same one."""
+    """Return the sessions with nearly the same task, by new task."""
     index: LSHIndex[str] = LSHIndex(ALIKE, bands=32, rows=4)
     for name, value in (*known.items(), *fresh.items()):
         index.add(name, value)

@@ -19,11 +19,11 @@ class AuditAnswers(Protocol):
     """Source of the verdicts: a terminal or a file."""
 
     def fresh(self) -> None:
-        """Drop what was typed before a pair is shown: it is no answer to it."""
+        """Discard keys that were typed before a pair is shown."""
         ...
 
     def next(self) -> str:
-        """One of `aruq`, `q` where there is no more; "" where another key was pressed."""
+        """Return one of `aruq`, `q` at the end, or "" for another key."""
         ...
 
 
@@ -39,9 +39,9 @@ class _Letters:
 
 
 class _Keyboard:
-    """A terminal in cbreak mode: keys come one by one and without echo.
+    """A terminal in cbreak mode: keys are read one by one and without echo.
 
-    Several at once, as an arrow key or a paste sends them, are no answer.
+    Several keys at once, as from an arrow key or a paste, are ignored.
     """
 
     def __init__(self, terminal: int) -> None:
@@ -64,8 +64,8 @@ class _Keyboard:
 def open_audit_input(path: Path | None) -> Iterator[AuditAnswers]:
     """Read answers from a file (`-` is stdin), else from the keyboard.
 
-    The terminal is put back as it was. Raises ConfigError where that is no terminal, and where the file holds
-    another sign.
+    The terminal mode is restored at the end. Raises ConfigError if stdin is no terminal, and if the file
+    holds other characters.
     """
     if path is not None:
         yield _Letters(_letters(path))

@@ -36,10 +36,10 @@ KEYS = "a accept   r reject   u undo   q stop, to go on later"
 def run_audit(
     asked: str | None, root: Path | None, answers: Path | None, seed: int | None, as_json: bool
 ) -> None:
-    """Go on with the audit of a release, or begin one.
+    """Continue the audit of a release, or start one.
 
-    Raises ConfigError where nobody can answer, ReleaseError where a table is missing or was changed, or an
-    audit of another seed or of other pairs was begun.
+    Raises ConfigError without a source of answers, ReleaseError if a table is missing or was changed, or if
+    the existing audit has another seed or other pairs.
     """
     console = Console(stderr=as_json, highlight=False)
     with open_audit_input(answers) as keys:
@@ -73,9 +73,9 @@ def _say(
 
 
 def _begun(folder: Path, manifest: Manifest, seed: int | None) -> Audit:
-    """Return the audit of a release as it stands.
+    """Return the existing audit of a release, or a new one.
 
-    A new one is drawn by `seed`, else by one that chance gives.
+    A new one is drawn with `seed`, else with a random seed.
     """
     audit = read_audit(folder, manifest.content_fingerprint)
     if not manifest.rows:
@@ -108,7 +108,7 @@ def _rows_of(folder: Path, audit: Audit) -> dict[str, Row]:
 def _judge(
     audit: Audit, rows: dict[str, Row], keys: AuditAnswers, console: Console, keep: Callable[[Audit], None]
 ) -> Audit:
-    """Ask for each pair that is left; every answer is kept before the next pair is shown. Ctrl-C stops."""
+    """Ask about each unjudged pair; each answer is stored before the next pair is shown. Ctrl-C stops."""
     judged = [name for name in audit.pair_ids if name in audit.verdicts]
     with suppress(KeyboardInterrupt):
         while left := audit.left:

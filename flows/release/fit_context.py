@@ -19,10 +19,10 @@ OPERATOR = "max_tokens"
 
 @dataclass(slots=True)
 class ContextFitting:
-    """A stage that cuts rows to the context of a trainer.
+    """A stage that cuts rows to the context length of a trainer.
 
-    `too_long` are the pairs that do not fit even so, and `labels_too_long` counts labels that do not, by
-    source and reason: known once all have gone by.
+    `too_long` are the pairs that do not fit even when cut, and `labels_too_long` counts such labels, by
+    source and reason; both are complete after all rows were processed.
     """
 
     cutter: ContextCutter
@@ -32,7 +32,7 @@ class ContextFitting:
     labels_too_long: dict[str, Counter[str]] = field(default_factory=dict)
 
     def pairs(self, items: Iterable[NormalizedDPOPair]) -> Iterator[NormalizedDPOPair]:
-        """Give the pairs that fit, with their contexts cut and their lengths."""
+        """Yield the pairs that fit, with their contexts cut and their lengths."""
         for item in items:
             self.rows_in += 1
             pair = item.pair
@@ -45,7 +45,7 @@ class ContextFitting:
     def steps(
         self, steps: Iterable[StepRun | SoftStep | ActionLabel]
     ) -> Iterator[StepRun | SoftStep | ActionLabel]:
-        """Give the steps that fit, with their contexts cut."""
+        """Yield the steps that fit, with their contexts cut."""
         for step in steps:
             tools = () if isinstance(step, StepRun) else step.tools
             fitted = self.cutter.fit(step.state_messages, tools, _sides(step))
@@ -55,7 +55,7 @@ class ContextFitting:
                 self.labels_too_long.setdefault(step.label_source, Counter())[self._reason] += 1
 
     def losses(self) -> tuple[DroppedBy, ...]:
-        """Count what did not fit, for the report."""
+        """Count the rows that did not fit, for the report."""
         return (DroppedBy(operator=OPERATOR, rows_in=self.rows_in, dropped=len(self.too_long)),)
 
     @property
@@ -68,9 +68,9 @@ class ContextFitting:
 
 
 def make_shorteners(settings: RunSettings) -> dict[int, Shorten]:
-    """Return what cuts rows for trainers with short contexts, by tokens.
+    """Return the functions that cut rows to short contexts, by token limit.
 
-    In the shortest the tools are those that are called in the row.
+    For the shortest limit only the tools called in the row are kept.
     """
     release = settings.release
     lengths = [most for most in release.short if not release.max_tokens or most < release.max_tokens]
@@ -79,7 +79,7 @@ def make_shorteners(settings: RunSettings) -> dict[int, Shorten]:
 
 
 def _sides(step: StepRun | SoftStep | ActionLabel) -> Sequence[Sequence[Message]]:
-    """Return what has to fit behind the context of a step, each beside the tools."""
+    """Return the texts that must fit after the context of a step, each one separately."""
     if isinstance(step, SoftStep):
         return [(candidate.message,) for candidate in step.candidates]
     if isinstance(step, ActionLabel):
@@ -88,9 +88,9 @@ def _sides(step: StepRun | SoftStep | ActionLabel) -> Sequence[Sequence[Message]
 
 
 def make_fitting(settings: RunSettings) -> ContextFitting:
-    """Build the cutting of a configuration.
+    """Build the cutting stage of a configuration.
 
-    Raises NormalizeError where its tokenizer cannot be used.
+    Raises NormalizeError if its tokenizer cannot be used.
     """
     release = settings.release
     return ContextFitting(

@@ -42,9 +42,9 @@ _FOR, _AGAINST, _OPEN = "for the action agreed on", "for another action", "at a 
 
 @dataclass(slots=True)
 class ReleaseLabels:
-    """The labelled actions of a release, without what was shown.
+    """The labelled actions of a release, without their prompts.
 
-    `dropped` counts reasons by source of those that are not in it.
+    `dropped` counts the reasons for labels left out, by source.
     """
 
     kept: list[ActionLabel] = field(default_factory=list)
@@ -54,7 +54,7 @@ class ReleaseLabels:
     warnings: tuple[str, ...] = ()
 
     def take(self, source: str, made: ActionLabel | str) -> None:
-        """Count a step that could give a label of a source: the label, or why there is none."""
+        """Count a step that could give a label of a source: the label, or the reason for none."""
         self.steps[source] += 1
         if isinstance(made, ActionLabel):
             self.kept.append(made)
@@ -62,15 +62,15 @@ class ReleaseLabels:
             self.drop(source, made)
 
     def drop(self, source: str, reason: str, steps: int = 1) -> None:
-        """Count steps of a source that were taken and are not released."""
+        """Count steps of a source that are labelled and not released."""
         self.dropped.setdefault(source, Counter())[reason] += steps
 
     def rows(self) -> Counter[str]:
-        """Return the labels by trace."""
+        """Return the number of labels by trace."""
         return Counter(label.origin.trace_id for label in self.kept)
 
     def with_side(self, side_of: Callable[[str], str | None]) -> "ReleaseLabels":
-        """Keep those whose trace has a side; the others are dropped."""
+        """Keep the labels whose trace has a split, and count the others as dropped."""
         for label in self.kept:
             if side_of(label.origin.trace_id) is None:
                 self.drop(label.label_source, BETWEEN)
@@ -79,7 +79,7 @@ class ReleaseLabels:
     def figures(self, too_long: Mapping[str, Counter[str]], pairs: Iterable[DPOPair]) -> LabelFigures:
         """Count labels by source, with warnings on them and on the released pairs.
 
-        `too_long` counts reasons of those that do not fit a trainer's context.
+        `too_long` counts labels that do not fit a trainer's context, by reason.
         """
         return LabelFigures(
             answers=dict(self.answers.most_common()),
@@ -99,9 +99,9 @@ def load_labels(
     settings: RunSettings,
     normalizer: DJNormalizer,
 ) -> ReleaseLabels:
-    """Load every labelled action that a config to be released holds, in the order of the traces.
+    """Load every labelled action for the configs to be released, in the order of the traces.
 
-    `pairs` are all that were made, also those that are not released.
+    `pairs` are all pairs, also those that are not released.
     """
     wording, views = settings.pairs.wording, settings.release.views
     wanted = [source for source in (AGREED, SOLVED) if {source, "sft"} & set(views)]
@@ -130,11 +130,11 @@ def load_labels(
 
 
 def settle_labels(labels: ReleaseLabels, weights: LabelWeights, paired: Iterable[str]) -> ReleaseLabels:
-    """Return the labels once all are weighed.
+    """Return the labels after all of them have weights.
 
-    A vote that is no evidence has weight 0, any other takes the place of what a solved session did at the
-    step. So has a vote at a step of a failed session past a departure, unless there are signs of shared
-    errors: a student that keeps these comes to such steps. `paired` are steps with a pair of teachers.
+    A vote that is no evidence has weight 0; any other vote replaces the label from a solved session at its
+    step. A vote after the divergence of a failed session has weight 0 too, unless there are signs of shared
+    errors: a student with the same errors reaches such steps. `paired` are steps with a teachers' pair.
     """
     is_contradicted = weights.contradicted_by_outcome()
     replaced: dict[str, str] = dict.fromkeys(paired, CONTRADICTED)
@@ -161,7 +161,7 @@ def settle_labels(labels: ReleaseLabels, weights: LabelWeights, paired: Iterable
 
 
 def _screened(labels: ReleaseLabels, normalizer: DJNormalizer) -> ReleaseLabels:
-    """Drop the labels whose action the recipe refuses, by its operators that read a chosen side alone."""
+    """Drop the labels whose action the recipe's operators on chosen sides drop."""
     rows = [
         ActionRow(str(place), label.message, label.origin.source, label.origin.harness, label.label_source)
         for place, label in enumerate(labels.kept)
@@ -174,9 +174,9 @@ def _screened(labels: ReleaseLabels, normalizer: DJNormalizer) -> ReleaseLabels:
 
 @dataclass(slots=True)
 class _Reader:
-    """A maker of the labels of one trace after the other.
+    """A builder of labels, trace by trace.
 
-    `against` are steps with a pair of another source than teachers against the agent's action, `paired` the
+    `against` are steps with a pair of another source that rejects the agent's action, `paired` the
     teachers' pairs by step.
     """
 
@@ -190,7 +190,7 @@ class _Reader:
     def agreed(
         self, by: ReredactedTrace, votes: Mapping[str, StepVotes], replies: Sequence[TeacherReply]
     ) -> None:
-        """Take the steps of a trace at which teachers answered."""
+        """Add the labels at a trace's steps with teachers' answers."""
         answers: dict[str, list[TeacherReply]] = {}
         for reply in replies:
             answers.setdefault(reply.step_id, []).append(reply)
@@ -208,7 +208,7 @@ class _Reader:
                 self.labels.take(AGREED, OTHER_TEXT)
 
     def solved(self, by: ReredactedTrace, votes: Mapping[str, StepVotes]) -> None:
-        """Take the steps of a trace that solved its task."""
+        """Add the labels at the steps of a trace that solved its task."""
         for state in self._known(by.trace).states():
             self.labels.take(SOLVED, self._solved(state, votes.get(str(state.step_id))))
 
@@ -234,9 +234,9 @@ class _Reader:
 
 
 def load_outcomes(work: Workspace, told: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """Return the outcome of each trace, as its source tells it or else as the user's file does (`told`).
+    """Return the outcome of each trace, from its source or else from the user's file (`told`).
 
-    That of a subagent is the outcome of the session it worked for.
+    A subagent's outcome is that of its session.
     """
     own: dict[str, Outcome] = {}
     parents: dict[str, str] = {}
@@ -267,7 +267,7 @@ def _traces_of_known_outcome(work: Workspace, outcomes: Mapping[str, Outcome]) -
 def show_labels(
     trace: Trace, shown: Mapping[int, Presentation], labels: Sequence[ActionLabel]
 ) -> Iterator[ActionLabel]:
-    """Give the labels of a trace with what was shown at their steps."""
+    """Yield the labels of a trace with the prompts of their steps."""
     for label in labels:
         state = trace.state(StepId.parse(label.step_id))
         what = shown[state.context.index]

@@ -25,9 +25,9 @@ _RUN_COLUMNS = ("trace_id", "kind", "instance_id", "outcome", "harness")
 
 
 def load_pairs(work: Workspace, reredactor: Reredactor | None = None) -> list[DPOPair]:
-    """Load every stored pair without what was shown, sorted by step: a pair is small, its state is not.
+    """Load every stored pair without its prompt, sorted by step: a pair is small, its prompt is not.
 
-    With a `reredactor` as it may leave the workspace, without as it is stored.
+    With a `reredactor` pairs are redacted for release, else they are as stored.
     """
     by_trace: dict[str, list[DPOPair]] = {}
     for table in work.current("pairs"):
@@ -59,10 +59,10 @@ def _renewed(pairs: Sequence[DPOPair], by: ReredactedTrace) -> list[DPOPair]:
 def find_siblings(
     work: Workspace, reredactor: Reredactor | None = None
 ) -> tuple[list[DPOPair], Counter[str]]:
-    """Find the sibling pairs of the workspace, without what was shown, and why there are no more.
+    """Find the sibling pairs of the workspace, without their prompts, and why there are no more.
 
-    They look across traces, so they are made of what is there today and never stored. Read are only traces of
-    tasks with runs of both outcomes, one at a time.
+    They compare traces, so they are made from the current traces and never stored. Only traces of tasks
+    with runs of both outcomes are read, one at a time.
     """
 
     def read(trace_ids: frozenset[str]) -> Iterator[Trace]:
@@ -99,8 +99,8 @@ def read_traces(work: Workspace, trace_ids: frozenset[str]) -> Iterator[Trace]:
 class LoadedPairs:
     """Pairs of a workspace that are released.
 
-    `pairs` are all there were; every one is in `normalized`, kept or dropped, and each part of the reduction
-    has its count there. `no_sibling`: why there are no more sibling pairs.
+    `pairs` are all pairs of the workspace; each of them is in `normalized`, kept or dropped, and each step
+    of the reduction has its count there. `no_sibling`: why there are no more sibling pairs.
     """
 
     pairs: list[DPOPair]
@@ -120,10 +120,10 @@ def load_reduced_pairs(
     reredactor: Reredactor,
     is_in: Callable[[str], bool] = _nobody,
 ) -> LoadedPairs:
-    """Put all pairs, and those that look across traces, through wording, recipe and caps.
+    """Load all pairs, find those across traces, and apply wording, recipe and caps.
 
-    `is_in` says of a pair's id whether it is in the dataset already: such pairs come first, so that no new
-    one takes their place as a duplicate or under a cap.
+    `is_in` returns whether a pair's id is in the dataset already: such pairs come first, so that no new
+    pair displaces them as a duplicate or under a cap.
     """
     stored = load_pairs(work, reredactor)
     siblings, reasons = find_siblings(work, reredactor) if settings.siblings else ([], Counter[str]())
@@ -150,7 +150,7 @@ def _refused(pair: DPOPair, reason: str, wording: str) -> DroppedPair:
 def _capped(normalized: Normalized, settings: PairSettings, is_in: Callable[[str], bool]) -> Normalized:
     """Apply the caps.
 
-    A row they take is dropped with its reason and its rank as the value.
+    A row over a cap is dropped with its reason, and its rank as the value.
     """
     pinned = frozenset(row for row, item in enumerate(normalized.kept) if is_in(item.pair.pair_id))
     gone, counts = apply_caps([item.pair for item in normalized.kept], settings.caps(), pinned)
@@ -172,7 +172,7 @@ def _capped(normalized: Normalized, settings: PairSettings, is_in: Callable[[str
 
 
 def load_votes_without_pair(work: Workspace, pairs: Sequence[DPOPair]) -> Iterator[StepVotes]:
-    """Give the votes at steps that gave no teacher pair, in an order that no run time decides."""
+    """Yield the votes at steps without a teachers' pair, in a deterministic order."""
     paired = {pair.step_id for pair in pairs if pair.label_source == "teachers"}
     for table in work.current("votes", by_trace=True):
         yield from (step for step in votes_from_table(table) if step.step_id not in paired)
@@ -181,9 +181,9 @@ def load_votes_without_pair(work: Workspace, pairs: Sequence[DPOPair]) -> Iterat
 def load_pair_states(
     work: Workspace, kept: Sequence[NormalizedDPOPair], reredactor: Reredactor
 ) -> Iterator[NormalizedDPOPair]:
-    """Give the pairs with what is shown at their step, one shard of traces at a time.
+    """Yield the pairs with the prompts of their steps, one shard of traces at a time.
 
-    Where the rejected action failed they have what came back too.
+    If the rejected action failed, the pair also gets its result.
     """
     by_trace: dict[str, list[NormalizedDPOPair]] = {}
     for item in kept:

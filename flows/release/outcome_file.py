@@ -46,7 +46,7 @@ def _line(path: Path, number: int, line: str) -> tuple[str, Outcome]:
 
 
 def outcome_in_file(row: Mapping[str, Any], told: Mapping[str, Outcome]) -> Outcome:
-    """Return what a file says of a trace, given its `trace_id`, `origin` and `instance_id`."""
+    """Return the outcome that a file records for a trace with this `trace_id`, `origin` or `instance_id`."""
     stem = Path(row["origin"]).stem if row["origin"] else ""
     names = (row["trace_id"], stem, row["instance_id"])
     found: list[Outcome] = [told[name] for name in names if name and name in told]

@@ -26,8 +26,8 @@ def why_not_due(
 ) -> str:
     """Return why no version is due, empty if one is.
 
-    One is due with `min_new_pairs` pairs that the last version lacks, or once that version is `max_age_days`
-    old.
+    A version is due with `min_new_pairs` pairs that the last version lacks, or once that version is
+    `max_age_days` old.
     """
     new = sum(not released.holds(each.pair.pair_id) for each in kept)
     if new >= settings.min_new_pairs:

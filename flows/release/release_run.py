@@ -41,7 +41,7 @@ _MOST_ROUNDS = 3  # releases that are written again while the gate finds somethi
 
 @dataclass(frozen=True, slots=True)
 class _ReleaseBuild:
-    """A release while it is made: what went through recipe, caps and sides, and what cuts it."""
+    """A release under construction: rows after recipe, caps and splits, and the cutting stage."""
 
     work: Workspace
     settings: RunSettings
@@ -54,7 +54,7 @@ class _ReleaseBuild:
     fitting: ContextFitting
 
     def spec(self) -> ReleaseSpec:
-        """Return what is known before the rows are read."""
+        """Return the part of the spec that is known before the rows are read."""
         release, grown = self.settings.release, self.split.grown
         version = ForgottenList.of(self.work).version_for(self.work.releases_dir, release.name, grown.major)
         spec = _spec(
@@ -65,7 +65,7 @@ class _ReleaseBuild:
         return spec.model_copy(update=more)
 
     def finished(self, spec: ReleaseSpec) -> ReleaseSpec:
-        """Add what is known once the rows were read, and write down what was dropped."""
+        """Add the part that is known after the rows were read, and store the dropped rows."""
         released = self.released()
         write_manifest(self.work, self.run_id, "normalize", released.account())
         labels = self.label_figures(released)
@@ -73,15 +73,15 @@ class _ReleaseBuild:
         return spec.model_copy(update={"losses": released.losses, "growth": growth, "labels": labels})
 
     def label_figures(self, released: ReleasedPairs) -> LabelFigures:
-        """Return the counts of labels, with warnings on labels and pairs, once the rows were read."""
+        """Return the counts of labels, with warnings on labels and pairs, after the rows were read."""
         return self.labels.figures(self.fitting.labels_too_long, (item.pair for item in released.kept))
 
     def released(self) -> ReleasedPairs:
-        """Return what is in the release, once the rows were read."""
+        """Return the released pairs, after the rows were read."""
         return ReleasedPairs.of(self.reduced.normalized, self.fitting, self.split)
 
     def write(self, gate: Gate) -> Release | NoRelease:
-        """Write tables, read from the workspace a shard at a time, with card, report and manifest."""
+        """Write the tables, one shard of the workspace at a time, with card, report and manifest."""
         normalized, pairs, release = self.reduced.normalized, self.settings.pairs, self.settings.release
         steps = build_view_rows(
             self.work, normalized.kept, self.reredactor, pairs.wording, release.views, self.labels.kept
@@ -109,11 +109,12 @@ def release_pairs(
     summary: Summary,
     only_when_due: bool = False,
 ) -> ReleaseOutcome:
-    """Normalise all pairs and write the release; `only_when_due` leaves it where too little is new.
+    """Normalise all pairs and write the release; with `only_when_due` only if enough is new.
 
-    Content equal to the latest version's gives that version back; no pair and no label left gives no release,
-    and says which operator took the last. With `release.redact_findings` what the publish gate finds is
-    redacted and the release is written again. Raises PrivacyError where the gate finds anything private then.
+    Content equal to the latest version's returns that version. Without a pair or label there is no release,
+    and the outcome names the operator that dropped the last one. With `release.redact_findings` the
+    findings of the publish gate are redacted and the release is written again. Raises PrivacyError if the
+    gate then still finds anything private.
     """
     gate = make_gate(settings, work)
     gate.check()
@@ -167,14 +168,14 @@ def _release_once(
 
 
 def _with_listed(outcome: ReleaseOutcome, values: int) -> ReleaseOutcome:
-    """Return the outcome with how many values that the gate found were redacted."""
+    """Return the outcome with the number of values that were redacted as findings of the gate."""
     if not values or not outcome.gate:
         return outcome
     return replace(outcome, gate=f"{outcome.gate}\n{printable_count(values, 'finding')} redacted before it")
 
 
 def _as_last_version(outcome: ReleaseOutcome, work: Workspace, name: str) -> ReleaseOutcome:
-    """Return the outcome of a release that is not due: the last version stays, if there is one."""
+    """Return the outcome of a release that is not due: the last version, if there is one."""
     if (last := last_version(work, name)) is None:
         return outcome
     version, rows = last.manifest.version, last.manifest.rows
@@ -183,7 +184,7 @@ def _as_last_version(outcome: ReleaseOutcome, work: Workspace, name: str) -> Rel
 
 
 def _outcome(released: ReleasedPairs, reduced: LoadedPairs, labels: LabelFigures) -> ReleaseOutcome:
-    """Return what the closing table says of the rows."""
+    """Return the figures on the rows for the closing table."""
     siblings = Counter(name_pair_kind(pair) for pair in reduced.siblings)
     return ReleaseOutcome(
         path=None,
@@ -234,7 +235,7 @@ def _spec(
 
 
 def _funnel(summary: Summary, reduced: LoadedPairs) -> dict[str, int]:
-    """Count what there was before the recipe, and where it went."""
+    """Count the pairs of each stage before the recipe."""
     counted = {"traces": summary.traces, "states": summary.states, "questions asked": summary.asked}
     parts = (
         ("not asked", summary.not_asked),
@@ -250,7 +251,7 @@ def _funnel(summary: Summary, reduced: LoadedPairs) -> dict[str, int]:
 
 
 def release_run_teachers(settings: RunSettings) -> tuple[TeacherEntry, ...]:
-    """Return the teachers of a configuration as the card names them."""
+    """Return the teachers of a configuration as entries of the card."""
     return tuple(
         TeacherEntry(
             name=teacher.name,

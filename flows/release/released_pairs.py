@@ -21,9 +21,9 @@ EXCERPT_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class ReleasedPairs:
-    """The pairs of a release and what was dropped on the way, by operator, and the rows of each split.
+    """The pairs of a release, the dropped pairs by operator, and the rows of each split.
 
-    Make it once all pairs went through `ContextFitting.pairs`.
+    Build it after all pairs went through `ContextFitting.pairs`.
     """
 
     recipe: str
@@ -35,7 +35,7 @@ class ReleasedPairs:
 
     @classmethod
     def of(cls, normalized: Normalized, fitting: ContextFitting, split: ReleaseSplit) -> "ReleasedPairs":
-        """Return what the cut left of the pairs that recipe, caps and sides left."""
+        """Combine the results of recipe, caps, splits and context cutting."""
         too_long = {gone.pair.pair_id for gone in fitting.too_long}
         kept = [item for item in normalized.kept if item.pair.pair_id not in too_long]
         rows = Counter(split.of(StepId.parse(item.pair.step_id).trace_id) for item in kept)
@@ -57,7 +57,7 @@ class ReleasedPairs:
         return dict(Counter(f"{item.operator}: {item.reason}" for item in self.dropped))
 
     def growth(self, split: ReleaseSplit) -> VersionGrowth:
-        """Compare the rows with those of the version before."""
+        """Compare the rows with those of the previous version."""
         grown = split.grown
         stayed = sum(grown.holds(item.pair.pair_id) for item in self.kept)
         return VersionGrowth(
@@ -68,7 +68,7 @@ class ReleasedPairs:
         )
 
     def account(self) -> dict[str, object]:
-        """Count what was kept and dropped, by operator and by split.
+        """Count kept and dropped rows, by operator and by split.
 
         Examples are left out: they are texts of sessions.
         """
@@ -85,7 +85,7 @@ class ReleasedPairs:
 
 
 def _losses_of(normalized: Normalized) -> tuple[DroppedBy, ...]:
-    """Count the rows of every operator in its order, also those that dropped nothing."""
+    """Count the rows of every operator in order, including operators that dropped nothing."""
     counts = (
         DroppedBy(operator=c.operator, rows_in=c.rows_in, dropped=c.dropped, errors=c.errors)
         for c in normalized.counts
@@ -94,7 +94,7 @@ def _losses_of(normalized: Normalized) -> tuple[DroppedBy, ...]:
 
 
 def _with_examples(losses: Iterable[DroppedBy], dropped: Sequence[DroppedPair]) -> tuple[DroppedBy, ...]:
-    """Give each operator its first dropped rows, of different reasons where there are any."""
+    """Add to each operator its first dropped rows as examples, with different reasons if possible."""
     by_operator: dict[str, list[DroppedPair]] = {}
     for gone in dropped:
         by_operator.setdefault(gone.operator, []).append(gone)

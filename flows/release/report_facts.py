@@ -47,18 +47,18 @@ class _Calls:
     """Calls that read a prompt cache."""
 
     def mean_usd(self) -> float:
-        """Return what an answer cost on average."""
+        """Return the mean cost of an answer."""
         return self.paid_usd / len(self.latencies_s) if self.latencies_s else 0.0
 
     def cached_usd(self, price: Price) -> float:
-        """Return what the prompt caches saved by these prices, less what writing them cost."""
+        """Return the amount that prompt caches saved at these prices, less the cost of writing them."""
         saved = self.cached_tokens * (price.prompt - price.cache_read)
         if price.cache_write:
             saved -= self.written_tokens * (price.cache_write - price.prompt)
         return float(saved)
 
     def figures(self, name: str, tries: Mapping[str, int]) -> TeacherFigures:
-        """Return the figures of the teacher; `tries` are the calls of the ledger by how they ended."""
+        """Return the figures of the teacher; `tries` are the ledger's calls by result."""
         ordered = sorted(self.latencies_s)
         faults = Counter({kind: n for kind, n in tries.items() if kind in set(FailureKind)})
         return TeacherFigures(
@@ -79,7 +79,7 @@ class _Calls:
 
 
 def quantile(ordered: list[float], share: float) -> float:
-    """Return the value at `share` of a sorted list, interpolated; 0 of an empty one."""
+    """Return the value at `share` of a sorted list, interpolated; 0 for an empty one."""
     if not ordered:
         return 0.0
     place = share * (len(ordered) - 1)
@@ -120,7 +120,7 @@ def run_figures(
 
 
 def _tries(work: Workspace, settings: RunSettings) -> dict[str, dict[str, int]]:
-    """Count how every call of the workspace's runs ended, by teacher; nothing where their ledger is gone."""
+    """Count the results of all calls of the workspace's runs, by teacher; empty without their ledger."""
     if settings.ledger_url is None and not work.ledger_path.exists():
         return {}
     from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
@@ -151,16 +151,16 @@ def _calls(work: Workspace) -> tuple[dict[str, _Calls], set[str]]:
 
 
 def _prices(work: Workspace, settings: RunSettings) -> dict[str, Price]:
-    """Return the price of each teacher as it was last read; no server is asked."""
+    """Return the price of each teacher as last read; no server is contacted."""
     asked = settings.asked()
     made = build_teachers(asked, os.environ, book=open_book(work), to_ask=False)
     return {teacher.name: teacher.price for teacher in made}
 
 
 def _saved(spared: Iterable[AskDecision], means: Mapping[str, float]) -> SavedCost:
-    """Return what calls that were not made would have cost.
+    """Return the estimated cost of calls that were not made.
 
-    Of a step it is what the gate expected, else the mean of each teacher.
+    The cost at a step is the one the gate expected, else the mean of each teacher.
     """
     by_step: dict[str, list[AskDecision]] = {}
     for decision in spared:

@@ -11,7 +11,7 @@ from tracemill.flows.run_state.run_records import releases_beside_run_records
 
 
 def write_report_again(asked: str | None, root: Path | None, as_json: bool) -> None:
-    """Write figures and page of a finished release, from the release alone."""
+    """Write figures and report page of a finished release again, from the release alone."""
     folder = find_release(asked, releases_beside_run_records(root)).folder
     figures = write_report_from_folder(folder)
     if as_json:

@@ -22,9 +22,9 @@ from tracemill.records.storage.workspace import Workspace
 def split_release(
     work: Workspace, settings: RunSettings, normalizer: DJNormalizer, reredactor: Reredactor
 ) -> tuple[LoadedPairs, ReleaseLabels, ReleaseSplit]:
-    """Return the pairs and labels that a release would hold, and the side of each session.
+    """Return the pairs and labels that a release would have, and the split of each session.
 
-    Nothing is written: sides and rows count as given once they are released.
+    Nothing is written: splits and rows are stored only when they are released.
     """
     benchmarks = load_benchmarks(settings.normalize.benchmarks)
     release = settings.release

@@ -19,11 +19,11 @@ _ROOM = 1.5
 
 @dataclass(frozen=True, slots=True)
 class SplitUnit:
-    """A session as splitting sees it.
+    """A session with the fields that decide its split.
 
-    `keys` are hashes that hold it together with others, the strongest first: of its repository, its instance,
-    itself. `near` are keys of sessions with nearly the same task. `rows` is what it would bring, `overlap`
-    whether it is made of a benchmark for evaluation.
+    `keys` are hashes that keep it together with other sessions, the strongest first: of its repository, its
+    instance, itself. `near` are keys of sessions with nearly the same task. `rows` is the number of rows it
+    adds, `overlap` whether it is made from an evaluation benchmark.
     """
 
     trace_id: str
@@ -35,7 +35,7 @@ class SplitUnit:
 
 @dataclass(frozen=True, slots=True)
 class AssignedSplits:
-    """The side of each session, None where it belongs to two, and what to remember by key."""
+    """The split of each session, None if it belongs to two, and the splits to store by key."""
 
     sides: dict[str, str | None]
     by_key: dict[str, str]
@@ -43,7 +43,7 @@ class AssignedSplits:
 
 @dataclass(slots=True)
 class _Groups:
-    """Keys that were met together (union-find)."""
+    """Groups of keys that occur together (union-find)."""
 
     parent: dict[str, str] = field(default_factory=dict)
 
@@ -62,13 +62,13 @@ class _Groups:
 def apply_split_rule(
     units: Sequence[SplitUnit], known: Mapping[str, str], shares: Mapping[str, float]
 ) -> AssignedSplits:
-    """Choose a side for each unit.
+    """Choose a split for each unit.
 
-    `known` are sides by key as they were remembered, `shares` (0 to 1) what each held-out side should have of
-    the rows.
+    `known` are the stored splits by key, `shares` (0 to 1) the target share of rows of each held-out split.
 
-    A group none of whose keys is known goes to the held-out side that lacks most, where it fits, else to
-    `train`; groups come in the order of their hashes. The same units give the same sides in any order.
+    A group without a known key goes to the held-out split that lacks most rows, if it fits, else to
+    `train`; groups are processed in the order of their hashes. The same units give the same splits in any
+    order.
     """
     by_key = dict(known)
     ordered = sorted(units, key=lambda unit: unit.keys)
@@ -97,9 +97,9 @@ def apply_split_rule(
 
 
 def _overlapping(units: Sequence[SplitUnit], by_key: Mapping[str, str]) -> Iterator[SplitUnit]:
-    """Return units made of a benchmark, and those with nearly the same task.
+    """Yield units made from a benchmark, and those with nearly the same task.
 
-    Not those that were admitted to another side before that was known.
+    Units that an earlier release put into another split are left out.
     """
     free = [unit for unit in units if by_key.get(unit.keys[-1], OVERLAP) == OVERLAP]
     there = [unit for unit in free if unit.overlap or unit.keys[-1] in by_key]
@@ -123,10 +123,10 @@ def _known(unit: SplitUnit, by_key: Mapping[str, str]) -> list[str]:
 
 
 def _follow(group: Sequence[SplitUnit], by_key: dict[str, str], sides: dict[str, str | None]) -> None:
-    """Place the units of a group of which some keys are known.
+    """Assign the units of a group with some known keys.
 
-    They go to the side of their own keys; those without a known key to the side of the group, where it has
-    one.
+    They go to the split of their own keys; units without a known key go to the split of the group, if it
+    has one.
     """
     of_group = {side for unit in group for side in _known(unit, by_key)}
     for unit in sorted(group, key=lambda unit: not _known(unit, by_key)):

@@ -30,8 +30,8 @@ _TABLES = ("dpo", "sft", "agreed", "solved")
 class SplitState:
     """The state of a dataset.
 
-    `sides` by hashed key, `tasks` the signatures of tasks by the hashed key of their session, `rows` the
-    hashed ids of pairs that are in, as of `version`; `major` counts rebuilds.
+    `sides` has splits by hashed key, `tasks` the signatures of tasks by the hashed key of their session,
+    `rows` the hashed ids of released pairs, as of `version`; `major` counts rebuilds.
     """
 
     key: bytes
@@ -46,7 +46,7 @@ class SplitState:
     def of(cls, work: Workspace, name: str) -> "SplitState":
         """Read the state of the dataset of this name.
 
-        Raises WorkspaceError where its file is broken: without it repositories would change sides.
+        Raises WorkspaceError if its file is damaged: without it repositories would change splits.
         """
         key, path = workspace_key(work.root / "redaction.key"), work.root / "splits" / f"{name}.json"
         if not path.exists():
@@ -90,20 +90,20 @@ class SplitState:
         return hashlib.blake2b(data, key=self.key, digest_size=12).hexdigest()
 
     def holds(self, pair_id: str) -> bool:
-        """Return whether a pair is in."""
+        """Return the keyed hash of a repository, an instance, a session or a row."""
         return bool(self.rows) and self.hashed("row", pair_id) in self.rows
 
     def rebuilt(self) -> "SplitState":
-        """Nothing in yet, as of the next major version; the first stays the first."""
+        """Return an empty state for the next major version; before the first release it stays the first."""
         return SplitState(self.key, self.path, self.major + 1 if self.version else self.major)
 
     def released(self, version: str, pair_ids: Iterable[str]) -> "SplitState":
-        """Add the rows of a version that was released."""
+        """Add the rows of a released version."""
         rows = frozenset(self.hashed("row", pair_id) for pair_id in pair_ids)
         return replace(self, major=parse_version_key(version)[0], version=version, rows=rows)
 
     def write(self) -> None:
-        """Keep it, readable by its owner alone."""
+        """Write the state to its file, readable by its owner alone."""
         value = {
             "schema": _SCHEMA,
             "major": self.major,
@@ -120,7 +120,7 @@ def _signature(text: str) -> Signature:
 
 
 def _rows(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Read the pairs and labels of a release with their config and split, without what they say."""
+    """Yield ids, config and split of the pairs and labels of a release, without their texts."""
     import pyarrow.parquet as pq
 
     tables = read_manifest(folder).tables

@@ -31,7 +31,7 @@ def require_training_terms(teachers: Iterable[BaseTeacherSettings]) -> None:
 
 
 def training_terms(teacher: BaseTeacherSettings) -> tuple[bool | None, str]:
-    """Return whether training on its answers is allowed, None where that is not known, and why."""
+    """Return whether training on its answers is allowed, None if unknown, and the reason."""
     if teacher.simulated:
         return None, _STAND_INS[teacher.stand_in]
     if teacher.terms is not None:

@@ -28,9 +28,9 @@ def build_view_rows(
 ) -> Iterator[StepRun | SoftStep | ActionLabel]:
     """Build the rows of all views but pairs.
 
-    Labels with what was shown at their steps; runs of judged steps for the view `prm` and votes as
-    distributions for `soft`, as far as they are among `views`. A step is wrong where a kept pair rejects it,
-    and right where the vote was for it.
+    They are labels with the prompts of their steps, runs of judged steps for the view `prm` and votes as
+    distributions for `soft`, if these are among `views`. A step is wrong if a kept pair rejects it, and
+    right if the vote was for it.
     """
     rejected: dict[str, dict[str, Judgement]] = {}
     for item in kept:
@@ -61,7 +61,7 @@ def build_view_rows(
 
 
 def _evidence(work: Workspace, trace_ids: frozenset[str]) -> dict[str, str]:
-    """Return by step what the teachers' pair there rests on, also of pairs that are not released."""
+    """Return the evidence of the teachers' pair at each step, also of pairs that are not released."""
     rows = (
         row
         for table in work.current("pairs", trace_ids, ("step_id", "label_source", "evidence"))
@@ -77,7 +77,7 @@ def _runs(
     rejected: Mapping[str, Judgement],
     wording: Wording,
 ) -> Iterator[StepRun]:
-    """Give runs of judged steps; a step that a pair rejects and a vote confirms is not judged."""
+    """Yield runs of judged steps; a step that a pair rejects and a vote confirms is not judged."""
     right = {
         step_id: Judgement(True, "teachers", step.simulated)
         for step_id, step in votes.items()

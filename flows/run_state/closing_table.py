@@ -41,8 +41,8 @@ def closing_table_rows(
 ) -> list[tuple[str, str]]:
     """Return the closing table as (name, figures), in pipeline order, empty rows left out.
 
-    `release` is None where making one was no part of the run. `simulated` says whether `all`, `some` or
-    `none` of the teachers are made up, so that their cost is too.
+    `release` is None if the run makes none. `simulated` says whether `all`, `some` or `none` of the
+    teachers are simulated, so that their cost is too.
     """
     made = {**summary.pairs, **(release.siblings if release else {})}
     rows = [
@@ -119,7 +119,7 @@ def _terms(release: ReleaseOutcome) -> str:
 
 
 def _release_rows(release: ReleaseOutcome) -> list[tuple[str, str]]:
-    """Return the rows on the release; its place comes last: on the Hub, else here."""
+    """Return the rows on the release; its place comes last: the Hub, or a local folder."""
     here, gate = ("release", _release_text(release)), ("privacy check", release.gate)
     newer = ("stale answers", stale_labels_text(release.newer_answers))
     return [newer, here, gate, ("hub", release.pushed)] if release.pushed else [newer, gate, here]
@@ -168,7 +168,7 @@ def _spent(summary: Summary, cap_usd: float | None, simulated: str) -> str:
 
 
 def _step_selection(report: dict[str, Any]) -> str:
-    """Return `flows.labeling.gate_report` as lines."""
+    """Format `flows.labeling.gate_report` as lines."""
     lines = ["all"] if report["share"] >= 1 else [f"{report['share']:.0%} of the full cost"]
     for what, counted in (("asked", report["steps"]["ask"]), ("not asked", report["steps"]["skip"])):
         for why, count in in_plain_words(counted).items():
@@ -212,7 +212,7 @@ def _release_text(release: ReleaseOutcome) -> str:
 def print_closing(console: "Console", rows: list[tuple[str, str]], title: str) -> None:
     """Print the closing table; wrapped lines keep the indent of their own line.
 
-    Below a width of 60 columns the figures stand under their name.
+    Below a width of 60 columns the figures are below their name.
     """
     from rich.text import Text
 
@@ -235,9 +235,9 @@ def print_closing(console: "Console", rows: list[tuple[str, str]], title: str) -
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a text, each at most `width` wide where its words allow it.
+    """Return the lines of a text, each at most `width` wide if its words allow it.
 
-    What is carried over stands under the words behind a count.
+    Continuation lines are indented to the words after a count.
     """
     wrapped: list[str] = []
     for line in text.splitlines():

@@ -19,7 +19,7 @@ _PAIR_WORDS = {
 
 
 def in_plain_words(counter: Mapping[str, int]) -> dict[str, int]:
-    """Return the counts under plain words; a reason without any keeps its own."""
+    """Return the counts by plain words; a reason without a plain form keeps its name."""
     counts: Counter[str] = Counter()
     for reason, count in counter.items():
         counts[PLAIN_WORDS.get(reason) or _pair_words(reason)] += count
@@ -27,9 +27,10 @@ def in_plain_words(counter: Mapping[str, int]) -> dict[str, int]:
 
 
 def count_deciding(kinds: Mapping[str, int]) -> tuple[int, int]:
-    """Return how many pairs have a deciding side, and how many a deciding chosen side.
+    """Return the numbers of pairs with a deciding side, and with a deciding chosen side.
 
-    `kinds` counts pairs by kind (`teachers: edit over read`).
+    A deciding side edits, runs tests or finishes. `kinds` counts pairs by kind (`teachers: edit over
+    read`).
     """
     either = chosen = 0
     for kind, count in kinds.items():
@@ -41,7 +42,7 @@ def count_deciding(kinds: Mapping[str, int]) -> tuple[int, int]:
 
 
 def _pair_words(kind: str) -> str:
-    """Return what each side of a kind of pairs did, such as `teachers: read over edit`."""
+    """Return a kind of pairs in words, such as `teachers: read over edit`."""
     match = _PAIR.fullmatch(kind)
     words = _PAIR_WORDS.get(match["source"]) if match else None
     return words.format(**match.groupdict()) if match and words else kind

@@ -12,7 +12,7 @@ _ROOT = Path(str(files("tracemill"))).parent
 
 
 def code_version(root: Path = _ROOT) -> dict[str, str | None]:
-    """Return version and commit of the code below `root`; None for the commit where that is no checkout."""
+    """Return version and commit of the code below `root`; the commit is None if it is not a checkout."""
     commit = None
     if (root / ".git").exists():
         command = ["git", "-C", str(root), "rev-parse", "HEAD"]

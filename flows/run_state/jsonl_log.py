@@ -17,7 +17,7 @@ from tracemill.records.storage.atomic_files import encodable_json, write_atomica
 
 
 def read_jsonl_log(path: Path) -> Iterator[dict[str, Any]]:
-    """Read the objects of a file in their order; none where there is no file."""
+    """Read the objects of a file in order; none if it does not exist."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -30,7 +30,7 @@ def read_jsonl_log(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def append_lines(path: Path, lines: Iterable[dict[str, Any]]) -> int:
-    """Add objects at the end; gives how many. Raises WorkspaceError where the file cannot be written."""
+    """Append objects to the file and return their number. Raises WorkspaceError if it cannot be written."""
     data, count = _encoded(lines)
     if not count:
         return 0
@@ -47,13 +47,13 @@ def append_lines(path: Path, lines: Iterable[dict[str, Any]]) -> int:
 
 
 def rewrite_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
-    """Put these objects in place of the file, atomically. Raises WorkspaceError."""
+    """Replace the file by these objects, atomically. Raises WorkspaceError."""
     with write_atomically(path) as temporary:
         temporary.write_bytes(_encoded(lines)[0])
 
 
 def _encoded(lines: Iterable[dict[str, Any]]) -> tuple[bytearray, int]:
-    """Encode lines one after the other, and count them; orjson's results hold several kB each."""
+    """Encode lines into one buffer, and count them; separate results of orjson take several kB each."""
     data, count = bytearray(), 0
     for value in lines:
         data += _line(value)

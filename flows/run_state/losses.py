@@ -6,7 +6,7 @@ from tracemill.flows.run_state.run_summary import Summary
 
 
 def losses_of(record: dict[str, Any]) -> list[str]:
-    """Return a line for each kind of loss in the record of a run; counts alone."""
+    """Return a line for each kind of loss in a run's record, counts only."""
     summary = Summary.from_json(record["summary"])
     unread = len(record.get("unread_files", ())) or summary.unread.total()
     counted = (

@@ -12,10 +12,10 @@ PUBLISHED = "published.json"
 
 
 def note_pushed(versions: Path, pushed: PushResult, endpoint: str, audit: str) -> None:
-    """Remember where a version was pushed.
+    """Record where a version was pushed.
 
-    `versions` is the folder of a release's versions, `audit` the fingerprint of the audit that the card there
-    tells of, empty where it tells of none.
+    `versions` is the folder of a release's versions, `audit` the fingerprint of the audit that the pushed
+    card contains, empty without one.
     """
     noted = read_publish_log(versions)
     places = [each for each in noted.get(pushed.version, []) if each["repo"] != pushed.repo_id]
@@ -24,7 +24,7 @@ def note_pushed(versions: Path, pushed: PushResult, endpoint: str, audit: str) -
 
 
 def note_retracted(versions: Path, version: str, repo_id: str) -> None:
-    """Remember that a version was taken back from a dataset."""
+    """Record that a version was retracted from a dataset."""
     noted = read_publish_log(versions)
     places = [each for each in noted.get(version, []) if each["repo"] != repo_id]
     retracted = {"repo": repo_id, "commit": "", "endpoint": "", "audit": "", "retracted": "yes"}

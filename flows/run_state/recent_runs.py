@@ -21,9 +21,9 @@ _COLUMNS = ("began", "took", "new traces", "pairs", "USD", "release", "ended")
 
 @dataclass(frozen=True, slots=True)
 class RecentRun:
-    """A run that read and asked: `new_traces` more than the run before knew, all `pairs` that it made.
+    """A run that read and asked: `new_traces` more than the previous run, all `pairs` that it made.
 
-    A run without an end has no figures yet: they are None.
+    The figures of an unfinished run are None.
     """
 
     run_id: str
@@ -52,7 +52,7 @@ def recent_runs(work: Workspace, most: int) -> list[RecentRun]:
 
 
 def _read(work: Workspace, most: int) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the harvests, one more than asked for, and the versions that commands wrote after them."""
+    """Return the harvests, one more than `most`, and the versions that later commands wrote."""
     harvests: list[dict[str, Any]] = []
     written: dict[str, str] = {}
     later = ""
@@ -94,14 +94,14 @@ def _time(text: object) -> datetime | None:
 
 
 def _release(release: Any) -> str:
-    """Return the version that a run wrote, `unchanged`, or "" where its record knows of none."""
+    """Return the version that a run wrote, `unchanged`, or "" if its record has none."""
     if not isinstance(release, dict) or not release.get("version"):
         return ""
     return str(release["version"]) if release.get("created") else "unchanged"
 
 
 def _ended(work: Workspace, record: dict[str, Any], counts: dict[str, Any], training: Any) -> str:
-    """Say how a run ended, with what went wrong in it."""
+    """Return the end of a run in words, with its faults."""
     status = record.get("status")
     if status == RUNNING:
         if isinstance(error := record.get("error"), dict):

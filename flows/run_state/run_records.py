@@ -29,9 +29,9 @@ DEFAULT_WORKSPACE = Path("tracemill-workspace")
 
 
 def releases_beside_run_records(root: Path | None) -> Path:
-    """Return where the releases of a workspace lie.
+    """Return the folder of a workspace's releases.
 
-    Without a workspace it is the one in this folder; neither has to be there.
+    Without a workspace it is the one in this folder; neither need exist.
     """
     return (root or DEFAULT_WORKSPACE).expanduser() / "releases"
 
@@ -49,16 +49,16 @@ def today() -> str:
 def new_run_id() -> str:
     """Return `<UTC time to the microsecond>Z-<8 random hex>`.
 
-    No other process and no other moment has it, and the names of runs sort by when they began.
+    It is unique, and names of runs sort by their start.
     """
     return f"{datetime.now(UTC).strftime('%Y%m%dT%H%M%S.%f')}Z-{os.urandom(4).hex()}"
 
 
 @contextmanager
 def sole_writer(work: Workspace) -> Iterator[None]:
-    """Held for a whole run; at its end the state of a working copy goes behind its URL.
+    """Hold the workspace's lock for a whole run; at its end a working copy is uploaded to its URL.
 
-    Raises WorkspaceBusyError where another process, on any machine, is running on the workspace.
+    Raises WorkspaceBusyError if another process, on any machine, is running on the workspace.
     """
     with (work.root / RUN_LOCK).open("w") as handle:
         try:
@@ -81,9 +81,9 @@ def _busy(place: Path | str) -> WorkspaceBusyError:
 
 
 class StartedRun(NamedTuple):
-    """A run that begins or goes on.
+    """A new or resumed run.
 
-    `stopped` says that it left questions over, `stopped_at_usd` at which cap, if it was that.
+    `stopped` is True if it left questions unanswered, `stopped_at_usd` is the cap if that was the reason.
     """
 
     run_id: str
@@ -92,7 +92,7 @@ class StartedRun(NamedTuple):
     stopped: bool = False
 
     def closed(self, cap_usd: float | None) -> str:
-        """Return why nothing is asked in it under this cap, "" where something may be."""
+        """Return why the run asks nothing under this cap, "" if it may ask."""
         if self.stopped_at_usd is None or cap_usd is None or cap_usd > self.stopped_at_usd:
             return ""
         return (
@@ -104,10 +104,10 @@ class StartedRun(NamedTuple):
 def start_run(
     work: Workspace, fingerprint: str, command: str = "run", new_run: bool = False, scheduled: bool = False
 ) -> StartedRun:
-    """Take up the unfinished run of a command and fingerprint, or begin one.
+    """Resume the unfinished run of a command and fingerprint, or start one.
 
-    With `new_run` one is always begun. A `scheduled` run does not go on with one that stopped: every time has
-    a cap of its own.
+    With `new_run` one is always started. A `scheduled` run does not resume an earlier one: each scheduled
+    time has its own cap.
     """
     unfinished = None if new_run else unfinished_run(work, fingerprint, command)
     if unfinished and not (scheduled and unfinished.stopped):
@@ -134,7 +134,7 @@ def start_run(
 
 
 def unfinished_run(work: Workspace, fingerprint: str, command: str) -> StartedRun | None:
-    """Return the run that this command takes up, None where the last one of the fingerprint ended."""
+    """Return the run that this command resumes, None if the last one of the fingerprint ended."""
     for run_id, record in read_run_records(work):
         if record.get("command") != command or record.get("fingerprint") != fingerprint:
             continue
@@ -149,7 +149,7 @@ def unfinished_run(work: Workspace, fingerprint: str, command: str) -> StartedRu
 
 
 def begin_asking(work: Workspace, run_id: str, ledger_id: str) -> None:
-    """Write down, before anything may be spent, which ledger says what the run spends."""
+    """Record, before anything may be spent, the ledger that holds the run's spending."""
     path = work.run_dir(run_id) / "run.json"
     record = read_json_file(path)
     assert isinstance(record, dict)
@@ -160,7 +160,7 @@ def begin_asking(work: Workspace, run_id: str, ledger_id: str) -> None:
 
 
 def ledger_of(work: Workspace, run_id: str) -> str | None:
-    """Id of the ledger that says what a run spent, None where it has asked nobody."""
+    """Return the id of the ledger with a run's spending, None if the run has not asked."""
     record = read_json_file(work.run_dir(run_id) / "run.json")
     return record.get("ledger_id") if isinstance(record, dict) else None
 
@@ -169,7 +169,7 @@ def ledger_of(work: Workspace, run_id: str) -> str | None:
 def started_run(
     work: Workspace, fingerprint: str, command: str = "run", new_run: bool = False, scheduled: bool = False
 ) -> Iterator[StartedRun]:
-    """Start a run as `start_run`, and write an error that ends it into its record for `tracemill status`.
+    """Start a run as `start_run`; an error that ends it is written into its record for `tracemill status`.
 
     That is the first line alone: further ones may hold excerpts of sessions. The run stays unfinished, so
     that the same command takes it up.
@@ -194,7 +194,7 @@ def started_run(
 def end_run(work: Workspace, run_id: str, summary: dict[str, Any]) -> None:
     """Mark the run as ended with the figures of its closing table.
 
-    One that is `at_cap` or `unfinished` by them is taken up again.
+    A run with `at_cap` or `unfinished` among them can be resumed.
     """
     path = work.run_dir(run_id) / "run.json"
     record = read_json_file(path)
@@ -207,7 +207,7 @@ def end_run(work: Workspace, run_id: str, summary: dict[str, Any]) -> None:
 
 
 def add_to_record(work: Workspace, run_id: str, **parts: Any) -> None:
-    """Add what followed a run, such as its release, to the figures of a run that has ended."""
+    """Add later results, such as its release, to the record of an ended run."""
     path = work.run_dir(run_id) / "run.json"
     record = read_json_file(path)
     assert isinstance(record, dict)
@@ -215,7 +215,7 @@ def add_to_record(work: Workspace, run_id: str, **parts: Any) -> None:
 
 
 def run_number(work: Workspace, day: str) -> int:
-    """Return how many calls of `tracemill run` and harvests began on a day, `YYYY-MM-DD` in UTC."""
+    """Return the number of `tracemill run` commands and harvests on a day, `YYYY-MM-DD` in UTC."""
     return sum(
         record.get("command") == "run" and run_id.startswith(day.replace("-", ""))
         for run_id, record in read_run_records(work)
@@ -223,9 +223,9 @@ def run_number(work: Workspace, day: str) -> int:
 
 
 def last_error(work: Workspace) -> tuple[str, dict[str, Any]] | None:
-    """Return what ended the newest command of a workspace, as `tracemill run ID` and its error.
+    """Return the command and error of the newest run if an error ended it, as `tracemill run ID`.
 
-    None where it was ended by none, or goes on.
+    None if it succeeded or is still running.
     """
     for run_id, record in read_run_records(work):
         error = record.get("error")
@@ -241,9 +241,9 @@ def last_run(work: Workspace) -> dict[str, Any] | None:
 
 
 def read_run_records(work: Workspace) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read id and record of each run, the newest first.
+    """Yield id and record of each run, the newest first.
 
-    One that cannot be read is left out: an old record must not stand in the way of a new run.
+    Unreadable records are skipped: an old record must not block a new run.
     """
     for path in sorted((work.root / "runs").glob("*/run.json"), reverse=True):
         with suppress(WorkspaceError):
@@ -255,9 +255,9 @@ def read_run_records(work: Workspace) -> Iterator[tuple[str, dict[str, Any]]]:
 def write_manifest(
     work: Workspace, run_id: str, stage: str, content: dict[str, Any], private: bool = False
 ) -> Path:
-    """Write what a stage read, wrote and counted to `runs/<run_id>/<stage>.json`.
+    """Write the input, output and counts of a stage to `runs/<run_id>/<stage>.json`.
 
-    With `private` it is readable by its owner alone.
+    With `private` the file is readable by its owner alone.
     """
     path = work.run_dir(run_id) / f"{stage}.json"
     head = {"schema": MANIFEST_SCHEMA, "stage": stage, "written_at": utc_now(), "code": code_version()}

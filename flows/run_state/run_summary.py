@@ -72,18 +72,18 @@ class Summary:
     stopped: str | None = None
 
     def __add__(self, later: "Summary") -> "Summary":
-        """Add the counts of what came later."""
+        """Add the counts of a later summary."""
         return add_up((self, later))
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, counters by falling count."""
+        """Return JSON values, with counters sorted by count."""
         return {
             item.name: _plain(getattr(self, item.name)) for item in fields(self) if item.name != "matched"
         }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Summary":
-        """Invert `to_json`; a count that is missing is 0."""
+        """Parse a summary that `to_json` returned; a missing count is 0."""
         empty, given = cls(), {name: value.get(name) for name in _NAMES}
         return cls(
             **{
@@ -95,7 +95,7 @@ class Summary:
 
 
 def add_up(summaries: Iterable[Summary]) -> Summary:
-    """Add counts in their order; the first reason to stop stays, and of each report on a run the latest."""
+    """Add counts in order; the first reason to stop and the latest report on a run are kept."""
     values: dict[str, Any] = {}
     for summary in summaries:
         for name in _NAMES:
@@ -156,10 +156,10 @@ class ReleaseOutcome:
 
 
 def money_figures(run: StartedRun, cap_usd: float | None, total: Summary) -> dict[str, Any]:
-    """Return what the record of a run says of its cap in USD.
+    """Return the entries on a run's cap for its record, in USD.
 
-    That is whether the cap stopped it, whether it left questions over for whatever reason, and whether a cap
-    was met before, so that nothing was asked.
+    They are whether the cap stopped it, whether it left questions unanswered for any reason, and whether
+    the cap was reached before, so that nothing was asked.
     """
     closed = bool(run.closed(cap_usd)) and total.left_over > 0
     over = total.left_over > 0 and cap_usd is not None and total.spent_usd >= cap_usd

@@ -8,9 +8,9 @@ _COLUMNS = ("step_id", "request_key", "failure")
 
 
 def stale_label_answers(work: Workspace, traces: frozenset[str] | None = None) -> MadeOf:
-    """Count the answers of each trace that the workspace holds, with a digest of them.
+    """Count the answers of each trace in the workspace, with a digest of them.
 
-    Failed calls make no pair and are none. `traces` limits it to those.
+    Failed calls make no pair and do not count. `traces` limits the count to these.
     """
     keys: dict[str, list[str]] = {}
     for table in work.current("replies", traces, _COLUMNS):
@@ -21,9 +21,9 @@ def stale_label_answers(work: Workspace, traces: frozenset[str] | None = None) -
 
 
 def count_stale_labels(work: Workspace) -> int:
-    """Count the answers that the pairs were made without, at the least.
+    """Return a lower bound of the answers that the stored pairs do not take into account.
 
-    Of one that took the place of another it is known for its trace alone.
+    An answer that replaced another is counted once for its trace.
     """
     taken: dict[str, tuple[int, str]] = {}
     for shard, traces in work.current_traces("pairs"):
@@ -32,7 +32,7 @@ def count_stale_labels(work: Workspace) -> int:
 
 
 def stale_labels_text(count: int) -> str:
-    """Write a line on them for people, empty where there is none."""
+    """Return a line on stale labels to print, empty without any."""
     if not count:
         return ""
     are = "is" if count == 1 else "are"

@@ -12,7 +12,7 @@ from tracemill.records.trace import Trace
 
 
 class StoredTraces:
-    """Stored traces, as the table had them when this was made. One shard is in memory at a time."""
+    """Stored traces at the time of construction. One shard is in memory at a time."""
 
     def __init__(self, work: Workspace) -> None:
         self._work = work
@@ -23,7 +23,7 @@ class StoredTraces:
         self._open: tuple[Shard, pa.Table, dict[str, int]] | None = None
 
     def get(self, trace_id: str) -> Trace | None:
-        """Return a trace as it is stored; None where there is none, or its shard cannot be read."""
+        """Return a stored trace; None if it does not exist, or its shard cannot be read."""
         shard = self._place.get(trace_id)
         if shard is None:
             return None

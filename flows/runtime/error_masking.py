@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class MaskedError(Exception):
-    """An error by the name of its type. The error itself stays in the process: it is not pickled."""
+    """An error known by the name of its type. The original stays in this process: it is not pickled."""
 
     def __init__(self, kind: str, error: Exception | None = None) -> None:
         super().__init__(kind)
@@ -25,7 +25,7 @@ class MaskedError(Exception):
 
 
 def mask_errors(work: Callable[P, T]) -> Callable[P, T]:
-    """Make a function raise MaskedError for every error; for what Prefect runs."""
+    """Make a function raise MaskedError for every error; for functions that Prefect runs."""
 
     @wraps(work)
     def quiet(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -38,7 +38,7 @@ def mask_errors(work: Callable[P, T]) -> Callable[P, T]:
 
 
 def unmask_errors(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a masked function and raise the original error; for what calls what Prefect runs."""
+    """Call a masked function and raise the original error; for callers of functions that Prefect runs."""
     try:
         return work(*args, **kwargs)
     except MaskedError as hidden:

@@ -27,7 +27,7 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class ReportedInterrupt(SystemExit):
-    """The end of an interrupted command that says itself what that means; `what` is said after the word."""
+    """The end of an interrupted command, with its own message `what`, printed after "interrupted"."""
 
     def __init__(self, what: str) -> None:
         super().__init__(EXIT_CODE)
@@ -63,7 +63,7 @@ class _InterruptLog:
     def terminate(self, number: int, frame: FrameType | None) -> None:
         """Handle SIGTERM and SIGHUP.
 
-        Whoever serves a run may send SIGTERM beside a terminal's SIGINT; after SIGHUP the terminal may be
+        A supervisor may send SIGTERM in addition to a terminal's SIGINT; after SIGHUP the terminal may be
         gone.
         """
         if number == signal.SIGHUP:
@@ -102,7 +102,7 @@ class _InterruptLog:
 
 
 def _is_in_import_system(frame: FrameType | None) -> bool:
-    """Tell whether the import system itself is running.
+    """Return whether the import system itself is running.
 
     An exception there can leave its lock taken, and every later import in another thread waits for ever.
     """
@@ -114,7 +114,7 @@ _presses = _InterruptLog()
 
 @contextmanager
 def remember_interrupts() -> Iterator[None]:
-    """Handle SIGINT (Ctrl-C), SIGTERM and SIGHUP while the block lasts.
+    """Handle SIGINT (Ctrl-C), SIGTERM and SIGHUP during the block.
 
     An exception other than TracemillError that follows an interrupt becomes SystemExit with `EXIT_CODE`. Does
     nothing outside the main thread, which gets no signals.
@@ -140,7 +140,7 @@ def remember_interrupts() -> Iterator[None]:
 
 @contextmanager
 def take_termination() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like a first Ctrl-C while the block lasts.
+    """Handle SIGTERM and SIGHUP like a first Ctrl-C during the block.
 
     Every flow needs it, since Prefect sets its own handlers around a flow. A signal that is ignored stays
     ignored, as under `nohup`. Does nothing outside `remember_interrupts`.

@@ -19,13 +19,13 @@ _SERVER = b"prefect.server.api.server:create_app"
 
 
 def tag_possible_orphan_servers() -> None:
-    """Tag every process that this one starts from now on with its owner."""
+    """Tag every process that this one starts later with its owner."""
     if (started := _started(os.getpid())) is not None:
         os.environ[OWNER] = f"{os.getpid()}:{started}"
 
 
 def end_leftover_servers() -> list[int]:
-    """End the Prefect servers of this user's runs that are no more; gives their process ids."""
+    """End the Prefect servers of this user whose run no longer exists; return their process ids."""
     return [pid for pid in _servers() if _end_if_left_over(pid)]
 
 
@@ -37,7 +37,7 @@ def _servers() -> Iterator[int]:
 
 
 def _end_if_left_over(pid: int) -> bool:
-    """End a process that is left over, held by a descriptor meanwhile, so that no other can take its id."""
+    """End an orphaned process, held by a descriptor so that its id cannot be reused meanwhile."""
     with suppress(OSError, ValueError):
         held = os.pidfd_open(pid)
         try:
@@ -51,7 +51,7 @@ def _end_if_left_over(pid: int) -> bool:
 
 
 def _is_left_over(folder: Path) -> bool:
-    """Return whether a process is of this user and this process namespace, and of a run that is gone."""
+    """Return whether a process belongs to this user and process namespace, and its run no longer exists."""
     if (
         folder.stat().st_uid != os.getuid()
         or (folder / "ns/pid").readlink() != (_PROC / "self/ns/pid").readlink()
@@ -66,7 +66,7 @@ def _is_left_over(folder: Path) -> bool:
 
 
 def _started(pid: int) -> int | None:
-    """When a process was started, in clock ticks; None where it is no more."""
+    """Return the start time of a process in clock ticks; None if it has ended."""
     try:
         stat = (_PROC / str(pid) / "stat").read_bytes()
     except OSError:

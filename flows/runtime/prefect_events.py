@@ -14,37 +14,37 @@ RUN_FAILED = "tracemill.run.failed"
 
 
 def release_resource(dataset: str) -> str:
-    """Return the id of the resource that events of a release are about.
+    """Return the resource id for events of a release.
 
-    `dataset` is the name of a release, or `OWNER/NAME` at the Hub.
+    `dataset` is the name of a release, or `OWNER/NAME` on the Hub.
     """
     return f"tracemill.release.{dataset}"
 
 
 def emit_harvested(name: str, run_id: str) -> None:
-    """Tell that a harvest has ended, with or without losses."""
+    """Emit the event that a harvest has ended, with or without losses."""
     _emit(HARVESTED, f"tracemill.run.{name}", name, {"run_id": run_id})
 
 
 def emit_release_created(name: str, version: str, rows: int) -> None:
-    """Tell that a version was written in a workspace."""
+    """Emit the event that a version was written in a workspace."""
     _emit(CREATED, release_resource(name), name, {"dataset": name, "version": version, "rows": rows})
 
 
 def emit_release_published(repository: str, version: str, commit: str) -> None:
-    """Tell that a version is at the Hub."""
+    """Emit the event that a version is on the Hub."""
     payload: dict[str, object] = {"dataset": repository, "version": version, "commit": commit}
     _emit(PUBLISHED, release_resource(repository), repository, payload)
 
 
 def emit_budget_reached(name: str, run_id: str, cap_usd: float | None, spent_usd: float) -> None:
-    """Tell that a run stopped asking at a cap, in USD."""
+    """Emit the event that a run stopped asking at a cap, in USD."""
     payload: dict[str, object] = {"run_id": run_id, "cap_usd": cap_usd, "spent_usd": spent_usd}
     _emit(BUDGET_REACHED, f"tracemill.run.{name}", name, payload)
 
 
 def emit_run_failed(name: str, flow: str, error: Exception) -> None:
-    """Tell that a flow failed, and with which type of error."""
+    """Emit the event that a flow failed, with the type of the error."""
     payload: dict[str, object] = {"flow": flow, "error": type(error).__name__}
     _emit(RUN_FAILED, f"tracemill.run.{name}", name, payload)
 

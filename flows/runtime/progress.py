@@ -37,14 +37,14 @@ class ProgressMeter:
         self._task: TaskID | None = None
 
     def begin(self, stage: str, total: int, spent_usd: float = 0.0) -> None:
-        """Begin a stage of `total` units of work, 0 where it is unknown; `spent_usd` was paid before it."""
+        """Begin a stage of `total` units of work, 0 if unknown; `spent_usd` was paid before it."""
         self.stage, self.total, self.done, self.spent_usd = stage, total, 0, spent_usd or self.spent_usd
         self._paid_usd, self._paid = 0.0, 0
         self._waits.clear()
         self._show()
 
     def name_step(self, text: str) -> None:
-        """Change what the stage is called, while its count goes on."""
+        """Change the stage's name and keep its count."""
         self.stage = text
         self._show()
 
@@ -61,8 +61,8 @@ class ProgressMeter:
     def replied(self, teacher: str, cost_usd: float | None, well: bool) -> None:
         """Count a reply of a teacher.
 
-        It cost `cost_usd`, None where it was bought before; `well` unless the call failed. It ends a wait
-        that was over, not one that other calls are still in.
+        It cost `cost_usd`, None for a stored reply; `well` is False if the call failed. It ends this
+        teacher's wait if that is over, but not the wait of other calls.
         """
         if well and teacher in self._waits and self._waits[teacher][1] < self._clock():
             del self._waits[teacher]
@@ -72,11 +72,11 @@ class ProgressMeter:
         self.advance(1)
 
     def waits(self, teacher: str, why: str, seconds: float) -> None:
-        """Show that a teacher is asked again in so many seconds; `why` says what it did: `answers 503`."""
+        """Show that a teacher is asked again in `seconds`; `why` names its fault: `answers 503`."""
         self._waits[teacher] = (why, self._clock() + seconds)
 
     def line(self) -> str:
-        """Write `questions 120/400 $0.12 of $10.00, about $0.40 at this rate; waiting: ...`.
+        """Return `questions 120/400 $0.12 of $10.00, about $0.40 at this rate; waiting: ...`.
 
         A stage without a total has no count.
         """
@@ -84,7 +84,7 @@ class ProgressMeter:
         return f"{self.stage}{count} {self.status()}".rstrip()
 
     def new_line(self) -> str:
-        """Return the line where it differs from the one that was returned last, "" otherwise."""
+        """Return the line if it differs from the one returned last, else ""."""
         line = self.line()
         if line == self._written:
             return ""
@@ -92,11 +92,11 @@ class ProgressMeter:
         return line
 
     def status(self) -> str:
-        """Money, who is waited for, and a note."""
+        """Return the cost, the teacher that is waited for, and a note."""
         return "; ".join(part for part in (self.money(), self.waiting(), self.note) if part)
 
     def money(self) -> str:
-        """Write `$0.12 of $10.00, about $0.40 at this rate`; empty where nothing was spent."""
+        """Return `$0.12 of $10.00, about $0.40 at this rate`; empty if nothing was spent."""
         if not self.spent_usd:
             return ""
         text = f"${self.spent_usd:.4f}"
@@ -108,7 +108,7 @@ class ProgressMeter:
         return text
 
     def waiting(self) -> str:
-        """Write `waiting: NAME answers 503, next try in 12 s`: of several the one that is asked next."""
+        """Return `waiting: NAME answers 503, next try in 12 s`, for the teacher that is asked next."""
         waits = sorted(self._waits.items(), key=lambda item: item[1][1])
         if not waits:
             return ""
@@ -126,14 +126,14 @@ class ProgressMeter:
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """Show a bar on stderr while the block lasts."""
+        """Show a progress bar on stderr during the block."""
         with _bar(self.status) as self._bar:
             self._task = self._bar.add_task("starting", total=None)
             yield
 
     @contextmanager
     def tells(self, tell: Callable[["ProgressMeter"], None], every_s: float) -> Iterator[None]:
-        """Call `tell` from a thread every so many seconds while the block lasts, once a stage has begun."""
+        """Call `tell` from a thread every `every_s` seconds during the block, once a stage has begun."""
         over = threading.Event()
 
         def repeat() -> None:
@@ -160,12 +160,12 @@ def hide_progress() -> None:
 
 
 def is_progress_hidden() -> bool:
-    """Return whether a command is to be quiet."""
+    """Return whether progress output is switched off."""
     return _hidden
 
 
 def say_start(what: str) -> None:
-    """Say on a terminal what is done while there is nothing to count yet."""
+    """Print the current activity on a terminal while there is nothing to count yet."""
     if not _hidden and sys.stderr.isatty():
         sys.stderr.write(f"{what} ...\n")
         sys.stderr.flush()
@@ -175,7 +175,7 @@ _meters: list[ProgressMeter] = []
 
 
 def show_step(text: str) -> None:
-    """Say on the meters that are shown now which part of a stage has begun."""
+    """Show the new part of a stage on the active meters."""
     for meter in _meters:
         meter.name_step(text)
 
@@ -185,7 +185,7 @@ _observers: list[Callable[[ProgressMeter], None]] = []
 
 @contextmanager
 def observe_progress(observer: Callable[[ProgressMeter], None]) -> Iterator[None]:
-    """Call `observer` every few seconds with the meter of whatever is going on while the block lasts."""
+    """Call `observer` with the active meter every few seconds during the block."""
     _observers.append(observer)
     try:
         yield
@@ -195,9 +195,9 @@ def observe_progress(observer: Callable[[ProgressMeter], None]) -> Iterator[None
 
 @contextmanager
 def progress_meter(cap_usd: float | None, every_s: float = QUIET_S) -> Iterator[ProgressMeter]:
-    """Show a meter on stderr while the block runs.
+    """Show a meter on stderr during the block.
 
-    It is live where that is a terminal, elsewhere a line every `every_s` seconds, where it has changed.
+    On a terminal it is live, elsewhere it is a line every `every_s` seconds if it has changed.
     """
     made = ProgressMeter(cap_usd)
     with ExitStack() as shown:

@@ -34,7 +34,7 @@ _CONNECT_S = 5.0
 
 
 def require_ray() -> None:
-    """Raise ConfigError where Ray is not installed."""
+    """Raise ConfigError if Ray is not installed."""
     if find_spec("ray") is None:
         raise ConfigError(
             "[cluster] is configured and Ray is not installed",
@@ -44,7 +44,7 @@ def require_ray() -> None:
 
 
 def _ray() -> Any:
-    """Import Ray, whose annotations are too loose to check calls by."""
+    """Import Ray untyped, since its annotations are too loose to check calls."""
     return import_module("ray")
 
 
@@ -57,7 +57,7 @@ class _Outcome:
 
 
 class RayWorker:
-    """A Ray actor that opens what does jobs, and does them one by one."""
+    """A Ray actor that opens a job function once, and runs jobs one by one."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -69,9 +69,9 @@ class RayWorker:
         return os.getpid()
 
     def do(self, open_worker: bytes, job: Any) -> _Outcome:
-        """Do a job by what the pickled `open_worker` opens, once for all jobs.
+        """Run a job with the function that the pickled `open_worker` opens, once for all jobs.
 
-        An interrupted job gives nothing: its driver waits for the end alone.
+        An interrupted job returns nothing: its driver only waits for the end.
         """
         try:
             with self._busy:
@@ -89,13 +89,13 @@ class RayWorker:
         pass_on_interrupt()
 
     def close(self) -> None:
-        """Close what was opened, once the job that runs has ended."""
+        """Close the job function, after the running job has ended."""
         with self._busy:
             self._stack.close()
 
 
 def _portable(error: Exception) -> Exception:
-    """Return an error that another process can read; one that cannot be pickled by its type alone."""
+    """Return an error that can be pickled; one that cannot is replaced by the name of its type."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -105,7 +105,7 @@ def _portable(error: Exception) -> Exception:
 
 @dataclass(frozen=True, slots=True)
 class RayPool:
-    """A pool on a Ray that is connected."""
+    """A pool of workers on a connected Ray cluster."""
 
     workers: int
     wait_s: float
@@ -115,9 +115,9 @@ class RayPool:
 
     @contextmanager
     def map(self, open_worker: OpenWorker[J, R], jobs: Sequence[J]) -> Iterator[Iterator[R]]:
-        """Give the result of each job in order.
+        """Yield the result of each job in order.
 
-        Raises ClusterError where the cluster has no room for the workers, or loses them too often.
+        Raises ClusterError if the cluster has no room for the workers, or loses them too often.
         """
         if not jobs:
             yield iter(())
@@ -155,7 +155,7 @@ class RayPool:
             self.pids.extend(ray.get(ready))
 
     def _each(self, actors: Sequence[Any], method: str, timeout_s: float) -> None:
-        """Call a method of all workers and wait for it; a worker that is gone is passed over."""
+        """Call a method of all workers and wait for it; lost workers are skipped."""
         ray = _ray()
         refs = [getattr(each, method).remote() for each in actors]
         with suppress(ray.exceptions.RayError):
@@ -174,7 +174,7 @@ def _results(actors: Sequence[Any], opened: Any, jobs: Sequence[Any]) -> Iterato
 
 @contextmanager
 def _ray_errors() -> Iterator[None]:
-    """Raise ClusterError, without what Ray says, where workers are lost."""
+    """Raise ClusterError, without Ray's message, if workers are lost."""
     ray = _ray()
     try:
         yield
@@ -190,10 +190,10 @@ def _ray_errors() -> Iterator[None]:
 def open_ray_pool(
     workers: int, address: str | None = None, wait_s: float = 300.0, grace_s: float = 30.0
 ) -> Iterator[RayPool]:
-    """Connect to the Ray cluster at `address`, or start Ray on this machine, while the block lasts.
+    """Connect to the Ray cluster at `address`, or start Ray on this machine, during the block.
 
-    `grace_s` is how long interrupted workers may wait for calls in flight. Raises ConfigError without Ray,
-    ClusterError where there is no cluster.
+    `grace_s` is the number of seconds that interrupted workers may wait for calls in flight. Raises
+    ConfigError without Ray, ClusterError if there is no cluster.
     """
     require_ray()
     with ExitStack() as stack:
@@ -238,7 +238,7 @@ def _disconnect() -> None:
 
 
 def _require_open_port(address: str) -> None:
-    """Raise ClusterError where nobody listens at HOST:PORT; Ray itself would try for a minute."""
+    """Raise ClusterError if nothing listens at HOST:PORT; Ray itself would retry for a minute."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         return  # `auto`, or the name of a cluster: Ray says at once whether there is one
@@ -254,19 +254,19 @@ def _require_open_port(address: str) -> None:
 
 @cache
 def _token() -> str:
-    """Return the token of a Ray of this process: its ports are open to other machines and users."""
+    """Return a token for a Ray cluster of this process: its ports are open to other machines and users."""
     return secrets.token_hex(32)
 
 
 def _short_temporary_folder() -> str:
-    """Return a folder whose name leaves room for Ray's sockets, whose paths have 107 characters at most."""
+    """Return a folder with a short name, since paths of Ray's sockets have at most 107 characters."""
     folder = tempfile.gettempdir()
     return folder if len(folder) < 30 else "/tmp"
 
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set variables that are not set while the block lasts."""
+    """Set environment variables that are not set, during the block."""
     fresh = {name: value for name, value in values.items() if name not in os.environ}
     os.environ.update(fresh)
     try:

@@ -12,7 +12,7 @@ OpenWorker = Callable[[], AbstractContextManager[Callable[[J], R]]]
 
 
 class WorkerPool(Protocol):
-    """A pool of processes that do jobs."""
+    """A pool of processes that run jobs."""
 
     @property
     def workers(self) -> int:
@@ -20,8 +20,9 @@ class WorkerPool(Protocol):
         ...
 
     def map(self, open_worker: OpenWorker[J, R], jobs: Sequence[J]) -> AbstractContextManager[Iterator[R]]:
-        """Give the result of each job, in the order of the jobs, while the block lasts.
+        """Yield the result of each job, in the order of the jobs, during the block.
 
-        An error of a job is raised in its place. Jobs that are not begun when the block ends are not done.
+        An error of a job is raised in its place. Jobs that have not started at the end of the block are
+        dropped.
         """
         ...

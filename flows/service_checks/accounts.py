@@ -21,7 +21,7 @@ _QUICK = RetryPolicy(tries=2, first_wait_s=1.0, most_wait_s=1.0, most_retry_afte
 
 
 def check_keys(settings: RunSettings) -> Iterator[LiveCheck]:
-    """Yield a check for each key of the teachers whose server tells what is left on it."""
+    """Yield a check for each teachers' API key whose server reports the remaining credit."""
     seen: set[tuple[str, str]] = set()
     for teacher in settings.models():
         if not isinstance(teacher, OpenRouterTeacherSettings):
@@ -43,7 +43,7 @@ def check_keys(settings: RunSettings) -> Iterator[LiveCheck]:
 
 
 def _judge(name: str, credit: KeyCredit, cap_usd: float | None) -> LiveCheck:
-    """Return whether anything is left, and whether the cap of a run fits into it."""
+    """Return whether credit is left, and whether it covers the cap of a run."""
     if credit.left_usd is None:
         return LiveCheck(
             name, "ok", "no limit on the key; its server does not tell the credit of the account"

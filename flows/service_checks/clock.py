@@ -21,9 +21,9 @@ class ClockReading(NamedTuple):
 
 
 def read_http_date(server: str, date: str | None, asked_at: datetime) -> ClockReading | None:
-    """Return the reading of a `Date` header (whole seconds); None where it is missing or broken.
+    """Return the reading of a `Date` header (whole seconds); None if it is missing or invalid.
 
-    The answer was written between `asked_at` and now; a clock within that time is not ahead.
+    The answer was written between `asked_at` and now; a clock within that time counts as right.
     """
     try:
         theirs = parsedate_to_datetime(date or "")
@@ -35,7 +35,7 @@ def read_http_date(server: str, date: str | None, asked_at: datetime) -> ClockRe
 def compare_clock(
     server: str, theirs: datetime, asked_at: datetime, resolution_s: float = 0.0
 ) -> ClockReading:
-    """Return how far `theirs`, read between `asked_at` and now, is ahead; 0 where it fits between."""
+    """Return how far `theirs`, read between `asked_at` and now, is ahead; 0 if it is within that time."""
     early = (theirs - asked_at).total_seconds() + resolution_s
     late = (theirs - datetime.now(UTC)).total_seconds()
     return ClockReading(server, early if early < 0 else max(late, 0.0))

@@ -10,9 +10,9 @@ MIN_FREE_BYTES = 500_000_000
 
 
 def check_disk(settings: RunSettings) -> LiveCheck:
-    """Return whether a run has room: MIN_FREE_BYTES, and twice the largest release.
+    """Return whether a run has enough disk space: MIN_FREE_BYTES, and twice the largest release.
 
-    A release is written beside the earlier ones before it takes its name.
+    A release is written beside the earlier ones before it is renamed.
     """
     root = settings.workspace.expanduser().absolute()
     there = next(path for path in (root, *root.parents) if path.exists())

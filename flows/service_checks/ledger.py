@@ -31,7 +31,7 @@ def check_ledger_of(settings: RunSettings, clocks: list[ClockReading]) -> LiveCh
 
 
 def _read_file(path: Path) -> str:
-    """Return what the SQLite file holds. Raises LedgerError where it is damaged."""
+    """Return a summary of the SQLite file. Raises LedgerError if it is damaged."""
     if not path.exists():
         return "a SQLite file in the workspace, made by the first run with teachers"
     try:

@@ -22,7 +22,7 @@ _LIMIT_S = 10.0
 
 
 def check_prefect_server(clocks: list[ClockReading]) -> Iterator[LiveCheck]:
-    """Yield a check of the server, its scheduler and its deployments; add its clock to `clocks`.
+    """Yield checks of the server, its scheduler and its deployments; add its clock to `clocks`.
 
     A server that does not answer, or has another version, is one failed check, and the others are left out.
     """
@@ -81,7 +81,7 @@ def _read_deployments(client: "SyncPrefectClient") -> "list[DeploymentResponse]"
 
 
 def _check_scheduler(client: "SyncPrefectClient", deployments: "Sequence[DeploymentResponse]") -> LiveCheck:
-    """Return whether the server has made the coming runs of every deployment with an active schedule."""
+    """Return whether the server has created the next runs of every deployment with an active schedule."""
     from prefect.client.schemas import filters
 
     scheduled = [each for each in deployments if not each.paused and any(s.active for s in each.schedules)]
@@ -107,7 +107,7 @@ def _check_scheduler(client: "SyncPrefectClient", deployments: "Sequence[Deploym
 
 
 def _check_workers(client: "SyncPrefectClient", deployments: "Sequence[DeploymentResponse]") -> LiveCheck:
-    """Return whether somebody takes the runs of every deployment: a worker of its pool, or a process."""
+    """Return whether every deployment has a worker of its pool, or a process, to start its runs."""
     pools = sorted({each.work_pool_name for each in deployments if each.work_pool_name})
     found, faults = [], []
     for pool in pools:

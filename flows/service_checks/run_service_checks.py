@@ -12,7 +12,7 @@ from tracemill.records.errors import ConfigError
 
 
 def run_service_checks(settings: RunSettings) -> Iterator[LiveCheck]:
-    """Yield a check for each service; only servers that the configuration or environment names are asked."""
+    """Yield a check for each service; only configured servers are contacted."""
     clocks: list[ClockReading] = []
     yield check_disk(settings)
     yield check_ledger_of(settings, clocks)
@@ -22,7 +22,7 @@ def run_service_checks(settings: RunSettings) -> Iterator[LiveCheck]:
 
 
 def _account_checks(settings: RunSettings) -> Iterator[LiveCheck]:
-    """Yield the checks of keys and tokens; none where the configuration names neither."""
+    """Yield the checks of keys and tokens; none if none is configured."""
     try:
         asked = settings.asked()
     except ConfigError:  # the check `teachers` says so

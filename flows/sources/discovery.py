@@ -32,7 +32,7 @@ _LOOKED_AT = 20
 
 
 class UnreadFile(NamedTuple):
-    """A file that is not read, and why; one of no known format also with what it looks like."""
+    """A file that is not read, and why; for an unknown format also a description of its content."""
 
     path: str
     reason: str
@@ -45,9 +45,9 @@ class UnreadFile(NamedTuple):
 class FoundSources:
     """The sources by their address.
 
-    `there` holds the addresses of all files that were come upon, sources or not; `alone` are those left
-    alone this time, because they are still being written or cannot be read now; `strangers` are files
-    that are no session; `datasets` names each dataset with its commit.
+    `there` holds the addresses of all files found, sources or not; `alone` are those skipped this time,
+    because they are still being written or cannot be read now; `strangers` are files without a session;
+    `datasets` names each dataset with its commit.
     """
 
     files: dict[str, SourceFile] = field(default_factory=dict)
@@ -60,11 +60,10 @@ class FoundSources:
 
 
 def find_sources(order: SourceOptions, marks: Watermarks | None) -> FoundSources:
-    """Find every source of an order. Files that `marks` knows to be unchanged are not opened.
+    """Find all selected sources. Files that are unchanged by `marks` are not opened.
 
-    Raises SourceError where a path is missing, where one named outright is no session, where a format
-    was asked for and the content is another, where a URL or dataset cannot be read, and where nothing
-    at all was found.
+    Raises SourceError if a path is missing, if a file that the user named is not a session or not of the
+    requested format, if a URL or dataset cannot be read, and if nothing was found.
     """
     if not order:
         raise SourceError(
@@ -104,7 +103,7 @@ def _wanted(order: SourceOptions) -> str:
 def _below(
     path: Path, wanted: str | None, order: SourceOptions, marks: Watermarks | None, found: FoundSources
 ) -> Iterator[tuple[str, SourceFile]]:
-    """Find the sources of a path with their addresses; report other files of a folder as unread."""
+    """Yield the sources of a path with their addresses; report other files of a folder as unread."""
     path = path.expanduser()
     forced = order.format if wanted is None else None
     now, idle = datetime.now(UTC), timedelta(minutes=order.min_age_minutes)
@@ -136,7 +135,7 @@ def _below(
 
 
 def _lost_its_reader(file: SourceFile, marks: Watermarks | None) -> bool:
-    """Return whether a file was read once and may be of a format that cannot be imported now.
+    """Return whether a file was read before and its format's reader cannot be imported now.
 
     Its traces stay.
     """
@@ -155,7 +154,7 @@ def _being_written(file: SourceFile, now: datetime, idle: timedelta) -> bool:
 def _forced(file: SourceFile, dialect: str, outright: bool) -> SourceFile:
     """Return the file as one of the dialect.
 
-    Raises SourceError where it is named outright and holds no session of it.
+    Raises SourceError if the user named it and it holds no session of the dialect.
     """
     forced = replace(file, dialect=dialect)
     if outright and file.dialect != dialect:
@@ -164,7 +163,7 @@ def _forced(file: SourceFile, dialect: str, outright: bool) -> SourceFile:
 
 
 def require_sessions(forced: SourceFile) -> None:
-    """Raise SourceError where a source of a forced format holds no session of it."""
+    """Raise SourceError if a source of a forced format holds no session of it."""
     reading = SourceReading(forced)
     if next(iter(reading), None) is None:
         passed = ", ".join(f"{count} {why}" for why, count in reading.report.skipped.most_common(2))
@@ -183,7 +182,7 @@ def _refused(file: SourceFile, reason: str, wanted: str | None, source: str | No
 
 
 def _behind(order: SourceOptions) -> Iterator[SourceFile]:
-    """Find files behind URLs; their dialect is told when their columns are looked at."""
+    """Yield the files at URLs; their dialect is found when their columns are read."""
     from tracemill.ingesters.reading.remote_files import remote_file_version
 
     for url in order.urls:
@@ -192,7 +191,7 @@ def _behind(order: SourceOptions) -> Iterator[SourceFile]:
 
 
 def _of_hub(order: SourceOptions, found: FoundSources) -> Iterator[SourceFile]:
-    """Find the files of datasets of the Hub."""
+    """Yield the files of Hub datasets."""
     if not order.hub:
         return
     from tracemill.ingesters.reading.hub_datasets import HubSpec, resolve_hub_dataset

@@ -21,7 +21,7 @@ Stratum = tuple[str, ...]
 
 
 class SampleCandidate(NamedTuple):
-    """A session that may be taken: what tells it from others, and its stratum."""
+    """A session that may be drawn: its key, and its stratum."""
 
     key: str
     stratum: Stratum
@@ -29,7 +29,7 @@ class SampleCandidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampleOptions:
-    """Size of a sample, its seed, and the facts it is stratified by."""
+    """Options of a sample: its size, its seed, and the fields it is stratified by."""
 
     max_traces: int
     seed: int = 0
@@ -38,7 +38,7 @@ class SampleOptions:
 
 @dataclass(frozen=True, slots=True)
 class DrawnSample:
-    """The keys that were taken, and of each stratum how many there were and how many were taken."""
+    """The keys that were drawn, and for each stratum the number of candidates and of drawn sessions."""
 
     order: SampleOptions
     taken: frozenset[str]
@@ -46,11 +46,11 @@ class DrawnSample:
 
     @property
     def candidates(self) -> int:
-        """Sessions there were to choose from."""
+        """Return the number of candidates."""
         return sum(total for total, _ in self.strata.values())
 
     def to_json(self) -> dict[str, Any]:
-        """Return the account of the draw for a manifest, strata by falling size."""
+        """Return the counts of the draw for a manifest, the largest stratum first."""
         rows = sorted(self.strata.items(), key=lambda item: (-item[1][0], item[0]))
         return {
             "max_traces": self.order.max_traces,
@@ -66,7 +66,7 @@ class DrawnSample:
 
 
 def stratum_of_facts(facts: StratumFields, by: Iterable[str]) -> Stratum:
-    """Return the stratum of a session with these facts; what is not known is an empty text."""
+    """Return the stratum of a session with these fields; an unknown field is an empty text."""
     named = {"repository": facts.repository, "outcome": facts.outcome, "model": facts.model}
     named["length"] = stratum_length_bucket(facts.steps)
     return tuple(named[name] for name in by)
@@ -83,7 +83,7 @@ def stratum_length_bucket(steps: int | None) -> str:
 
 
 def draw_stratified_sample(candidates: Iterable[SampleCandidate], order: SampleOptions) -> DrawnSample:
-    """Draw the sample; all of them where there are no more than are wanted.
+    """Draw the sample; return all candidates if there are no more than are wanted.
 
     Keys are unique.
     """
@@ -102,9 +102,10 @@ def draw_stratified_sample(candidates: Iterable[SampleCandidate], order: SampleO
 
 
 def seats_per_stratum(sizes: Mapping[Stratum, int], wanted: int, seed: int) -> dict[Stratum, int]:
-    """Say how many are drawn of each stratum.
+    """Return the number of sessions to draw from each stratum.
 
-    Its exact share rounded down or up, `wanted` together, or all there are where that is less.
+    It is the stratum's exact share rounded down or up; together they are `wanted`, or all sessions if there
+    are fewer.
     """
     total = sum(sizes.values())
     if wanted >= total:

@@ -32,9 +32,10 @@ MOVED = "moved since they were read"
 
 
 class UnchangedSource(NamedTuple):
-    """A source that is not read again; its file is None where it is no longer there.
+    """A source that is not read again; its file is None if it no longer exists.
 
-    `stale` where it would be read, if it could: its traces are as they were once selected and redacted.
+    `stale` is True if it would be read if it could: its traces stay as they were selected and redacted
+    then.
     """
 
     mark: SourceRecord
@@ -46,11 +47,11 @@ class UnchangedSource(NamedTuple):
 class SourcePlan:
     """Sources that a run reads, and those it need not read.
 
-    Beside that: the files that are no session, with the reason; how sources differ from what was read of
-    them; the datasets, each with its commit.
+    It also has the files without a session, with the reason; the changes of sources since they were read;
+    the datasets, each with its commit.
 
-    Where a sample is to be drawn, `tables` holds the parts of every Parquet table, read or not: which of
-    their rows are read is known after the draw alone.
+    If a sample is to be drawn, `tables` holds the parts of every Parquet table, read or not: the rows to
+    read are known only after the draw.
     """
 
     fresh: tuple[SourceFile, ...]
@@ -65,12 +66,12 @@ class SourcePlan:
 
     @property
     def shards(self) -> tuple[tuple[SourceFile, ...], ...]:
-        """Return the sources to read, in shards of about `shard_bytes`, one format a shard."""
+        """Return the sources to read, in shards of about `shard_bytes`, each of one format."""
         return tuple(_cut(self.fresh, self.shard_bytes))
 
     @property
     def files(self) -> int:
-        """Files that are read, each once whatever its parts."""
+        """Return the number of files to read, each counted once whatever its parts."""
         return len({file.name for file in self.fresh})
 
     def unread_reasons(self) -> Counter[str]:
@@ -81,10 +82,10 @@ class SourcePlan:
 def plan_sources(
     order: SourceOptions, shard_mb: float, marks: Watermarks | None = None, sampled: bool = False
 ) -> SourcePlan:
-    """Find the sources of an order and plan what is read of them.
+    """Find the sources and plan which of them are read.
 
-    What `marks` says is unchanged is set apart, and files of rows are cut into parts of about `shard_mb`.
-    Raises SourceError as `find_sources` does, before anything is read.
+    Sources that are unchanged by `marks` are set apart, and files of rows are cut into parts of about
+    `shard_mb`. Raises SourceError as `find_sources`, before anything is read.
     """
     found = find_sources(order, marks)
     if marks is not None:
@@ -130,9 +131,9 @@ def _holds_a_table(source: SourceFile) -> bool:
 def _apart(
     source: SourceFile, marks: Watermarks | None, limit: float, sampled: bool
 ) -> tuple[list[SourceRecord], list[SourceFile]]:
-    """Return what is known of a source, and the parts of it that have to be read.
+    """Return the records of a source that are current, and its parts that must be read.
 
-    For a sample it is enough to know of all its traces, taken or not.
+    For a sample, records of all its traces are enough, taken or not.
     """
     known = marks.current(source) if marks else ()
     current = [mark for mark in known if not mark.rows and (sampled or mark.whole)]
@@ -147,7 +148,7 @@ def _apart(
 
 
 def _as_read(source: SourceFile, mark: SourceRecord) -> SourceFile:
-    """Return the source, or its part, that a mark is of."""
+    """Return the source, or its part, that a record describes."""
     part = None
     if mark.part is not None:
         kind, first, last, total = mark.part
@@ -157,7 +158,7 @@ def _as_read(source: SourceFile, mark: SourceRecord) -> SourceFile:
 
 
 def _is_whole(marks: Sequence[SourceRecord]) -> bool:
-    """Return whether marks speak for the whole of a file."""
+    """Return whether the records cover a whole file."""
     if any(mark.part is None for mark in marks):
         return True
     end = 0
@@ -171,7 +172,7 @@ def _is_whole(marks: Sequence[SourceRecord]) -> bool:
 
 
 def _parts(source: SourceFile, limit: float) -> Iterator[SourceFile]:
-    """Return a source in parts, or whole where it has none.
+    """Yield a source in parts, or whole if it has none.
 
     Raises SourceError for a remote file that cannot be read or is of no known format.
     """
@@ -189,7 +190,7 @@ def _parts(source: SourceFile, limit: float) -> Iterator[SourceFile]:
 
 
 def is_remote_table(source: SourceFile) -> bool:
-    """Return whether a remote file is read by row group: all behind URLs, those of the Hub by name."""
+    """Return whether a remote file is read by row group: any URL, and Parquet files of the Hub by name."""
     return not source.url.startswith(HUB) or source.path.suffix in (".parquet", ".pq")
 
 
@@ -216,7 +217,7 @@ def _part(source: SourceFile, part: Part, size: int) -> SourceFile:
 def _untouched(
     found: FoundSources, order: SourceOptions, marks: Watermarks, changes: Counter[str]
 ) -> Iterator[UnchangedSource]:
-    """Return sources that were read once and cannot be read now: left alone, or gone."""
+    """Yield sources that were read before and cannot be read now: skipped, or gone."""
     alone = {marks.key_of(source) for source in found.alone}
     there = {marks.hash(address) for address in found.there} | set(marks.moved.values())
     roots = [(marks.hash(str(path.expanduser().resolve())), wanted) for path, wanted in order.given]
@@ -241,7 +242,7 @@ def _is_below(mark: SourceRecord, roots: Sequence[tuple[str, str | None]]) -> bo
 
 
 def _cut(files: Iterable[SourceFile], limit: float) -> Iterator[tuple[SourceFile, ...]]:
-    """Give files of one source after another by name, in runs of about `limit` bytes."""
+    """Yield files of one format, in order of name, in groups of about `limit` bytes."""
     by_source: dict[str | None, list[SourceFile]] = {}
     for file in files:
         by_source.setdefault(source_of(file.dialect), []).append(file)

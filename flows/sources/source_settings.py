@@ -73,7 +73,7 @@ class SourceSettings(FrozenModel):
         return name
 
     def every(self) -> list[tuple[Path, str | None]]:
-        """Return each path with the source it must be of, None where any will do."""
+        """Return each path with the format it must have, None for any."""
         given = [(p, "claude_code") for p in self.claude_code]
         given += [(p, "codex") for p in self.codex]
         given += [(p, "openhands") for p in self.openhands]
@@ -81,7 +81,7 @@ class SourceSettings(FrozenModel):
         return [*given, *((p, None) for p in self.paths)]
 
     def order(self) -> SourceOptions:
-        """Return the same in plain values."""
+        """Return the settings as plain options."""
         return SourceOptions(tuple(self.every()), self.urls, self.hub, self.format, self.min_age_minutes)
 
 
@@ -96,5 +96,5 @@ class SampleSettings(FrozenModel):
     """What the sample has in the same shares as the whole."""
 
     def order(self) -> SampleOptions | None:
-        """Return the same in plain values; None where all are taken."""
+        """Return the settings as plain options; None if all sessions are taken."""
         return None if self.max_traces is None else SampleOptions(self.max_traces, self.seed, self.by)

@@ -12,11 +12,11 @@ MIN_AGE_MINUTES = 15.0
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """The sources that are read.
+    """Options that name the sources to read.
 
-    Files and folders with the source each must be of (None for any), URLs of Parquet files, datasets of the
-    Hub, the dialect that is forced on those of any source, and minutes of silence after which a session is
-    finished.
+    They are files and folders with the format each must have (None for any), URLs of Parquet files,
+    datasets of the Hub, a dialect forced on any source, and the minutes without a change after which a
+    session counts as finished.
     """
 
     given: tuple[tuple[Path, str | None], ...] = ()
@@ -39,12 +39,12 @@ def order_of(
     format: str | None = None,
     min_age_minutes: float = MIN_AGE_MINUTES,
 ) -> SourceOptions:
-    """Return the order of paths and URLs in one list, and of datasets."""
+    """Return the options for paths and URLs in one list, and datasets."""
     local, urls = split_urls(paths)
     given = tuple((Path(path), None) for path in local)
     return SourceOptions(given, tuple(urls), tuple(hub), format, min_age_minutes)
 
 
 def split_urls(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Part paths from URLs."""
+    """Separate paths from URLs."""
     return [text for text in given if not is_remote(text)], [text for text in given if is_remote(text)]

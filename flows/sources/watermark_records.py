@@ -27,7 +27,7 @@ _COUNTED = tuple(item.name for item in fields(IngestReport) if item.name not in 
 
 
 class StratumFields(NamedTuple):
-    """Facts that a sample is stratified by; an empty text and None stand for what is not known."""
+    """Fields that a sample is stratified by; an empty text and None stand for unknown values."""
 
     repository: str
     outcome: str
@@ -36,9 +36,9 @@ class StratumFields(NamedTuple):
 
     @classmethod
     def of(cls, trace: Trace) -> "StratumFields":
-        """Return the facts of a trace.
+        """Return the fields of a trace.
 
-        Where it names no repository its project stands for it, and the model is the one that acted most.
+        Its project replaces a missing repository, and the model is the one with most steps.
         """
         models = Counter([s.model for c in trace.contexts for s in c.steps if s.model])
         most = min(models, key=lambda model: (-models[model], model), default="")
@@ -47,7 +47,7 @@ class StratumFields(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeenTrace:
-    """One trace of a source; `entry` is None where this source's copy was not taken into the workspace."""
+    """One trace of a source; `entry` is None if this source's copy was not written to the workspace."""
 
     trace_id: str
     parent: str | None
@@ -55,7 +55,7 @@ class SeenTrace:
     entry: TraceEntry | None = None
 
     def to_json(self) -> list[Any]:
-        """Plain values."""
+        """Return the trace as JSON values."""
         e = self.entry
         row = None
         if e is not None:
@@ -74,7 +74,7 @@ class SeenTrace:
 
     @classmethod
     def from_json(cls, value: list[Any]) -> "SeenTrace":
-        """Invert `to_json`."""
+        """Parse a trace that `to_json` returned."""
         trace_id, parent, facts, row = value
         entry = None
         if row is not None:
@@ -86,7 +86,7 @@ class SeenTrace:
 
 
 class PartKey(NamedTuple):
-    """Part of a file of rows: row groups or bytes from `first` on and before `last`, of `total`."""
+    """A part of a file of rows: row groups or bytes from `first` to `last` (exclusive), of `total`."""
 
     kind: str
     first: int
@@ -96,15 +96,13 @@ class PartKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A source, or a part of one, as it was when it was read the way `reading` names.
+    """The watermark of a source, or of a part of one: its state when it was read by version `reading`.
 
-    `key` and `roots` are keyed hashes of its address and of what that lies in: a mark holds no path.
+    `key` and `roots` are keyed hashes of its address and of its parent folders, so that no path is stored.
     `ends` is a digest of its first and last 8 KiB, empty for a folder or a remote file,
-    `digest_companion_files` one of
-    what lay beside it and was read with it. `rows` is a
-    digest of the rows that were wanted of it, empty for all; `whole` says whether all its other traces
-    were. `left_out` counts traces that the lists left out, by reason; `matched` are the places of those
-    entries of the lists that fit any.
+    `digest_companion_files` one of the companion files read with it. `rows` is a digest of its selected
+    rows, empty for all; `whole` says whether all its other traces were selected. `left_out` counts traces
+    that the lists left out, by reason; `matched` are the indices of list entries that match any trace.
     """
 
     key: str
@@ -123,7 +121,7 @@ class SourceRecord:
     report: IngestReport = field(default_factory=lambda: IngestReport(""))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the record as JSON values."""
         value = {name: getattr(self, name) for name in _PLAIN}
         return value | {
             "stamp": list(self.stamp),
@@ -137,7 +135,7 @@ class SourceRecord:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "SourceRecord":
-        """Invert `to_json`.
+        """Parse a record that `to_json` returned.
 
         Raises KeyError, TypeError or ValueError for anything else.
         """
@@ -157,9 +155,9 @@ class SourceRecord:
 
 
 def source_address(source: SourceFile) -> str:
-    """Return where a source is: its resolved path, or its URL.
+    """Return the address of a source: its resolved path, or its URL.
 
-    A dataset's is without the commit, since most files of the next one are the same.
+    A dataset's address is without the commit, since most files of the next commit are the same.
     """
     if not source.url:
         return resolve_source_path(source.path)
@@ -170,7 +168,7 @@ def source_address(source: SourceFile) -> str:
 
 
 def source_roots(address: str) -> list[str]:
-    """Return the folders, or the dataset, that an address lies in."""
+    """Return the parent folders, or the dataset, of an address."""
     found = []
     while (above := address.rpartition("/")[0]) and not above.endswith("/"):
         found.append(above)
@@ -179,7 +177,7 @@ def source_roots(address: str) -> list[str]:
 
 
 def source_part_key(source: SourceFile) -> PartKey | None:
-    """Return which part of its file a source is; None for a whole file."""
+    """Return the key of a source's part of its file; None for a whole file."""
     part = source.part
     if isinstance(part, TableSlice):
         return PartKey("groups", part.first, part.last, part.groups)
@@ -187,7 +185,7 @@ def source_part_key(source: SourceFile) -> PartKey | None:
 
 
 def companion_digest(source: SourceFile) -> str:
-    """Return a digest of what lies beside a source now and is read with it."""
+    """Return a digest of the companion files of a source that are read with it."""
     return "" if source.url else digest_companion_files(source.path, source.dialect)
 
 

@@ -37,7 +37,7 @@ _SPARE_LINES = 1000
 
 
 class Watermarks:
-    """The marks of a workspace, held against the way of reading of today. Make it with `load`."""
+    """The watermarks of a workspace, compared with today's version of reading. Build it with `load`."""
 
     def __init__(self, root: Path, today: ReadingVersion, secret: bytes = b"") -> None:
         self.today = today
@@ -59,7 +59,7 @@ class Watermarks:
     def load(
         cls, root: Path, today: ReadingVersion, secret: bytes = b"", text: Text = "redacted"
     ) -> "Watermarks":
-        """Load the marks of the workspace at `root`; none where there is no workspace yet.
+        """Load the watermarks of the workspace at `root`; none if it does not exist yet.
 
         `secret` keys the hashes of addresses, `text` is the kind of text the workspace holds.
         """
@@ -91,11 +91,11 @@ class Watermarks:
             yield from marks
 
     def key_of(self, source: SourceFile) -> str:
-        """Return what a source is remembered by."""
+        """Return the key of a source's records."""
         return self.hash(source_address(source))
 
     def roots_of(self, source: SourceFile) -> tuple[str, ...]:
-        """Return what the folders of a source are remembered by."""
+        """Return the keys of a source's parent folders."""
         address = source_address(source)
         folder = address.rpartition("/")[0]
         if folder not in self._roots:
@@ -108,15 +108,15 @@ class Watermarks:
         return hashlib.blake2b(data, key=self._secret[:64], digest_size=8).hexdigest()
 
     def of(self, source: SourceFile) -> list[SourceRecord]:
-        """Return what is remembered of a source, up to date or not."""
+        """Return the records of a source, current or not."""
         key = self.key_of(source)
         return list(self._marks.get(self.moved.get(key, key), ()))
 
     def current(self, source: SourceFile) -> list[SourceRecord]:
-        """Return the marks of a source that need no second reading.
+        """Return the records of a source that make a second reading unnecessary.
 
-        It looks as it did, and so does what lies beside it, it is read today as it was then, and its traces
-        are in the workspace.
+        The source and its companion files are unchanged, today's version and settings of reading are the
+        same, and its traces are in the workspace.
         """
         alike = [mark for mark in self.of(source) if mark.stamp == source.stamp and self.holds(mark)]
         if not alike:
@@ -125,7 +125,7 @@ class Watermarks:
         return [mark for mark in alike if mark.beside == around]
 
     def holds(self, mark: SourceRecord) -> bool:
-        """Return whether what was read then is what would be read today, and is still in the workspace."""
+        """Return whether a record's result equals that of reading today, and is still in the workspace."""
         here = (item.trace_id in self._present for item in mark.seen if item.entry is not None)
         return self._is_todays(mark) and all(here)
 
@@ -134,9 +134,9 @@ class Watermarks:
         return version is not None and version.covers(self.today, mark.dialect)
 
     def recall(self, path: Path, stamp: SourceStamp) -> KnownDialect | None:
-        """Return the dialect of a file that looks as it did, moved or not; None where it must be opened.
+        """Return the recorded dialect of an unchanged file, moved or not; None if it must be opened.
 
-        Raises OSError where it is gone.
+        Raises OSError if it is gone.
         """
         key = self.hash(resolve_source_path(path))
         for mark in self._marks.get(key) or self._like(key, path, stamp):
@@ -145,7 +145,7 @@ class Watermarks:
         return None
 
     def _like(self, key: str, path: Path, stamp: SourceStamp) -> Sequence[SourceRecord]:
-        """Return the marks of a source with the same stamp, beginning and end as this unknown file."""
+        """Return the records with the same stamp, beginning and end as this unknown file."""
         old = self._by_stamp.get(stamp) if stamp.bytes else None
         if old is None or digest_file_ends(path, stamp.bytes) != self._marks[old][0].ends:
             return ()
@@ -153,9 +153,9 @@ class Watermarks:
         return self._marks[old]
 
     def find_moves(self, there: Collection[str]) -> None:
-        """Take unknown files for moved ones where what they look like is no longer there.
+        """Find files that were moved: unknown files equal to recorded ones that no longer exist.
 
-        `there` holds the keys of everything that is.
+        `there` holds the keys of everything that exists.
         """
         for key, old in self._alike.items():
             if old not in there and old not in self.moved.values():
@@ -163,7 +163,7 @@ class Watermarks:
         self._alike.clear()
 
     def change(self, source: SourceFile) -> str:
-        """Say how a source that is read again differs from what was read of it."""
+        """Return the change of a source since it was read."""
         marks = self.of(source)
         if not marks:
             return "new"
@@ -181,7 +181,7 @@ class Watermarks:
         return "changed"
 
     def add(self, marks: Sequence[SourceRecord]) -> None:
-        """Remember what was read, all of it on the disk when this returns."""
+        """Add records; they are on disk when this returns."""
         if not marks:
             return
         ids = {mark.reading for mark in marks}
@@ -193,7 +193,7 @@ class Watermarks:
         self._append({"mark": mark.to_json()} for mark in marks)
 
     def settle_moves(self, files: Iterable[SourceFile]) -> None:
-        """Remember moved files, which are among these, where they are now."""
+        """Record the new addresses of moved files."""
         for file in files:
             old = self.moved.pop(self.key_of(file), None)
             if old is not None:
@@ -202,7 +202,7 @@ class Watermarks:
                 self.add([replace(m, key=self.key_of(file), roots=self.roots_of(file)) for m in marks])
 
     def compact(self) -> None:
-        """Write the file anew where most of its lines are replaced ones."""
+        """Rewrite the file if most of its lines are outdated."""
         if self.lines > 2 * sum(map(len, self._marks.values())) + _SPARE_LINES:
             _rewrite(self.path, self.versions.values(), self)
 
@@ -211,9 +211,10 @@ class Watermarks:
 
 
 def forget_marks(root: Path, traces: frozenset[str], holds: Callable[[str], bool]) -> int:
-    """Drop every mark that names one of the traces or holds text that must be gone; gives their number.
+    """Drop every record with one of the traces or with forgotten text; return their number.
 
-    `holds` says whether a text must be gone. The source of a mark is looked at again by the next run.
+    `holds` returns whether a text must be removed. The source of a dropped record is read again by the next
+    run.
     """
     marks = Watermarks.load(root, ReadingVersion("", RedactionVersion("")))
     if not marks.lines:
@@ -233,7 +234,7 @@ def _rewrite(path: Path, versions: Iterable[ReadingVersion], marks: Iterable[Sou
 
 
 def _traces_in(work: Workspace) -> frozenset[str]:
-    """Return the traces the workspace holds; a shard that cannot be read holds none."""
+    """Return the traces of the workspace, without those of unreadable shards."""
     found: set[str] = set()
     for shard in work.live("traces"):
         with suppress(WorkspaceError):

@@ -41,11 +41,11 @@ def add_hint_rows(
     release: TrainingRelease,
     consent: HintConsent | None = None,
 ) -> TrainingSettings:
-    """Return the settings of a training with the file of its hint rows, where it wants some and names none.
+    """Return a training's settings with the file of its hint rows, if it needs one and names none.
 
     Stored text is redacted again by today's rules. Sessions that the release holds out give no rows. A
-    configured writer is asked for the hints it has not written yet. Raises TrainingError where there is no
-    row, and what `write_hints` raises.
+    configured writer is asked for the hints it has not written yet. Raises TrainingError without any row,
+    and the errors of `write_hints`.
     """
     composer = training.composer
     if composer is None or not composer.wants_hint_rows or composer.hints is not None:
@@ -72,7 +72,7 @@ def add_hint_rows(
 
 
 def _by_writer(hints: Mapping[str, Hint]) -> WriteHint:
-    """Return what gives the hints of a writer, and those of templates where it wrote none."""
+    """Return a function that gives the writer's hint of a step, or a template's if there is none."""
 
     def write(site: ErrorSite, agreed: Message | None) -> Hint:
         found = hints.get(str(site.state.step_id), Hint("", fallback=_NOT_ASKED))
@@ -84,7 +84,7 @@ def _by_writer(hints: Mapping[str, Hint]) -> WriteHint:
 
 
 def _agreed_actions(release: Path) -> dict[str, Message]:
-    """Return the actions that teachers agreed on by step, of the rows to train on."""
+    """Return the actions that teachers agreed on by step, in the training rows."""
     found = dict[str, Message]()
     for file in (release / "data" / "agreed").glob(f"{TRAIN}*.parquet"):
         for row in _rows(file, ["step_id", "completion"]):

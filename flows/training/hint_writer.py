@@ -34,10 +34,10 @@ COMMAND = "hints"
 
 @dataclass(frozen=True, slots=True)
 class HintConsent:
-    """The consent to ask a teacher for hints: given already, by a flag, or to be asked for.
+    """Consent to ask a teacher for hints: given earlier, by a flag, or still to be asked for.
 
-    Where it may not, hints that were bought are used. `yes` accepts it; `accept_by` is what would, for
-    whoever reads that it was not.
+    Without consent only stored hints are used. `yes` gives consent; `accept_by` is the command that would,
+    for the error message.
     """
 
     asks: bool = True
@@ -53,11 +53,11 @@ def write_hints(
     release: TrainingRelease,
     consent: HintConsent,
 ) -> dict[str, Hint]:
-    """Return the hints of the configured teacher by step, for the selected traces that are not held out.
+    """Return the configured teacher's hints by step, for the selected traces that are not held out.
 
-    Raises ConfigError where the teacher has no key or its terms restrict training, PrivacyError where sending
-    is not accepted, TeacherError where it cannot answer at all, and WorkspaceBusyError where another process
-    works on the workspace; nothing was spent then.
+    Raises ConfigError if the teacher has no key or its terms restrict training, PrivacyError without
+    consent, TeacherError if it cannot answer at all, and WorkspaceBusyError if another process works on the
+    workspace; nothing is spent then.
     """
     own = hint_settings(settings)
     chosen = select_traces(work, make_trace_filter(settings.select, work), list_scope(work, settings.privacy))
@@ -88,14 +88,14 @@ def write_hints(
 
 
 def _fingerprint(own: RunSettings, release: TrainingRelease) -> str:
-    """Return what an unfinished run for hints is taken up by: the writer and the release."""
+    """Return the fingerprint by which an unfinished run for hints is resumed: writer and release."""
     return digest(COMMAND, canonical_json(writer_of(own).model_dump(mode="json")), release.digest, size=8)
 
 
 def _ask(
     work: Workspace, reredactor: Reredactor, estimate: HintEstimate, asking: AskSession
 ) -> tuple[dict[str, Hint], Summary]:
-    """Ask what the ledger has no answer to; gives the hints by step, and the counts."""
+    """Ask the questions without an answer in the ledger; return the hints by step, and the counts."""
     hints, counts, writer = dict[str, Hint](), Summary(), writer_of(asking.settings)
     asking.meter.begin("hints", estimate.calls, asking.spending().spent_usd)
     for batch in hint_batches(work, reredactor, estimate.traces):
@@ -117,6 +117,6 @@ def _record(own: RunSettings, run: StartedRun, counts: Summary) -> dict[str, Any
 
 
 def _report(counts: Summary, cap_usd: float | None) -> list[str]:
-    """Return the lines on what was asked and spent."""
+    """Return lines on the questions asked and the cost."""
     said = [f"hints: {counts.calls:,} calls, ${counts.spent_usd:.4f} of at most ${cap_usd:.4f}"]
     return said + ([f"hints: {counts.stopped}"] if counts.stopped else [])

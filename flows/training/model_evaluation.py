@@ -39,7 +39,7 @@ class Play:
 
     @classmethod
     def of(cls, world: str, tasks: str, temperature: float, turns: int, new_tokens: int) -> "Play":
-        """Read `FIRST:END` as a range of tasks. Raises ConfigError if it is none."""
+        """Parse `FIRST:END` as a range of tasks. Raises ConfigError if it is invalid."""
         first, _, end = tasks.partition(":")
         if not (first.isdecimal() and end.isdecimal() and int(first) < int(end)):
             raise ConfigError(f"--tasks {tasks!r} is no range of tasks", "FIRST:END, as in 0:100")
@@ -86,7 +86,7 @@ def _play(training: TrainingSettings, models: Sequence[str], play: Play) -> dict
 
 
 def _are_here(models: Sequence[str]) -> bool:
-    """Return whether no model is at the Hub."""
+    """Return whether no model is on the Hub."""
     return all(Path(model).is_absolute() for model in models)
 
 
@@ -178,7 +178,7 @@ def _grouped(margins: Sequence[float], names: Iterable[str]) -> dict[str, dict[s
 
 
 def evaluation_table_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
-    """Write what `evaluate_models` returned as lines of a closing table."""
+    """Format the result of `evaluate_models` as rows of a closing table."""
     return (_pairs_rows(record) if "models" in record else []) + (
         _played_rows(record["played"]) if "played" in record else []
     )

@@ -18,10 +18,10 @@ _DECISIONS = "decisions.jsonl"
 
 
 def promote_or_keep(settings: RunSettings, job: TrainingJob, made: TrainingResult) -> dict[str, Any] | None:
-    """Decide on the checkpoint of a job and return the record; None where that is switched off.
+    """Decide on the checkpoint of a job and return the record; None if promotion is off.
 
-    A checkpoint is decided on once. With `training.hub` it goes there, tagged `candidate`, and `latest` too
-    once it is promoted. Raises TrainingError where the Hub refuses: the same command tries again.
+    A checkpoint is decided on once. With `training.hub` it is pushed there, tagged `candidate`, and
+    `latest` too if it is promoted. Raises TrainingError if the Hub refuses: the same command tries again.
     """
     training = job.settings
     if not training.compare and training.hub is None:
@@ -55,7 +55,7 @@ def promote_or_keep(settings: RunSettings, job: TrainingJob, made: TrainingResul
 
 
 def _push(settings: RunSettings, job: TrainingJob, checkpoint: Path) -> str:
-    """Return the commit of a checkpoint at the Hub, which a job elsewhere pushed itself; tag it."""
+    """Tag a checkpoint on the Hub and return its commit; push it first unless its job has done so."""
     assert job.settings.hub is not None
     models = ModelRepository(job.settings.hub)
     found = find_job(job, settings.workspace / "trainings")
@@ -66,13 +66,13 @@ def _push(settings: RunSettings, job: TrainingJob, checkpoint: Path) -> str:
 
 
 def _last_promoted(earlier: list[dict[str, Any]]) -> Path | None:
-    """Return the newest promoted checkpoint that is still there."""
+    """Return the newest promoted checkpoint that still exists."""
     promoted = (Path(record["checkpoint"]) for record in reversed(earlier) if record["promoted"])
     return next((path for path in promoted if path.is_dir()), None)
 
 
 def decision_table_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
-    """Write a decision as lines of a closing table."""
+    """Format a decision as rows of a closing table."""
     lines = ["promoted" if record["promoted"] else "kept the last model", record["reason"]]
     for name, figures in (("new", record["new"]), ("last", record["last"])):
         if figures is not None:

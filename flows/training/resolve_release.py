@@ -14,10 +14,10 @@ _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def resolve_training_release(asked: str, releases_dir: Path) -> TrainingRelease:
-    """Find the release that `asked` means (`find_release`), here or at the Hub.
+    """Find the release that `asked` means (`find_release`), here or on the Hub.
 
-    Where nothing here is called so, it is `OWNER/NAME` or `OWNER/NAME@TAG`. Raises ReleaseError where it is
-    not there or lacks a table as it was written, SourceError where the Hub does not give it.
+    If there is none here, it is `OWNER/NAME` or `OWNER/NAME@TAG`. Raises ReleaseError if it does not exist
+    or a table is missing or was changed, SourceError if the Hub cannot be read.
     """
     found = lookup_release(asked, releases_dir)
     if found is None:

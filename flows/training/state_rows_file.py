@@ -27,10 +27,10 @@ from tracemill.train.training_settings import TrainingSettings
 def add_state_rows(
     settings: RunSettings, training: TrainingSettings, release: TrainingRelease
 ) -> TrainingSettings:
-    """Return the settings of a training with the file of its states, where it wants some and names none.
+    """Return a training's settings with the file of its states, if it needs one and names none.
 
-    Stored text is redacted again by today's rules, and answers count as for pairs. Sessions that the release
-    holds out give no rows. Raises TrainingError where there is no row.
+    Stored text is redacted again by today's rules, and answers count as for pairs. Sessions that the
+    release holds out give no rows. Raises TrainingError without any row.
     """
     composer = training.composer
     if composer is None or not composer.wants_state_rows:

@@ -47,8 +47,7 @@ _SIMULATED = "none: the release holds simulated rows, and training.simulated is 
 def training_settings_of_run(settings: RunSettings) -> TrainingSettings:
     """Return the `[training]` table.
 
-    Raises ConfigError where there is none, TrainingError where the model or the chat template is a path that
-    is not there.
+    Raises ConfigError if there is none, TrainingError if the model or the chat template is a missing path.
     """
     if settings.training is None:
         raise ConfigError("no model is given", "training.model", "set it, or use --model")
@@ -62,7 +61,7 @@ def train_on(settings: RunSettings, asked: str | None) -> TrainingResult:
 
 
 def train_and_decide(settings: RunSettings, asked: str | None, yes: bool = False) -> dict[str, Any]:
-    """Train as `train_on`, decide whether the new model takes the last one's place, and give the figures.
+    """Train as `train_on`, decide whether the new model replaces the last one, and return the figures.
 
     `yes` accepts that failed actions are sent to a teacher that writes hints.
     """
@@ -77,7 +76,7 @@ def _train_and_decide(settings: RunSettings, job: TrainingJob) -> dict[str, Any]
 def training_job(settings: RunSettings, asked: str | None, consent: HintConsent | None = None) -> TrainingJob:
     """Return the job that trains on the release `asked` names, by default the newest one.
 
-    A teacher that writes hints is asked as `consent` says.
+    `consent` says whether a teacher may be asked for hints.
     """
     training = training_settings_of_run(settings)
     release = resolve_training_release(asked or settings.release.name, settings.workspace / "releases")
@@ -87,11 +86,10 @@ def training_job(settings: RunSettings, asked: str | None, consent: HintConsent 
 def train_unattended(
     settings: RunSettings, asked: str | None, accept_by: str = "`tracemill train --yes`"
 ) -> dict[str, Any]:
-    """Train on the release `asked` names without a person who looks on; gives figures or why not (`note`).
+    """Train unattended on the release `asked` names; return figures, or the reason for none (`note`).
 
-    What would leave this machine must have been accepted before, by a run or by `accept_by`. Raises
-    TrainingError, ReleaseError or SourceError where it cannot start or fails, and what `add_hint_rows`
-    raises.
+    Consent to send data must have been given before, by a run or by `accept_by`. Raises TrainingError,
+    ReleaseError or SourceError if it cannot start or fails, and errors of `add_hint_rows`.
     """
     training = training_settings_of_run(settings)
     release = resolve_training_release(asked or settings.release.name, settings.workspace / "releases")
@@ -103,8 +101,9 @@ def train_unattended(
 def describe_training(settings: RunSettings, asked: str | None) -> dict[str, Any]:
     """Return the exact job that a training would submit, with its rows and settings.
 
-    Submits nothing, asks for no hint and needs no package of the extra `train`. `rows` counts those of each
-    split, `whole_at` the pairs that fit into so many tokens; both are left out for a release of the Hub.
+    Nothing is submitted, no hint is asked for, and no package of the extra `train` is needed. `rows` counts
+    the rows of each split, `whole_at` the pairs that fit into each token limit; both are left out for a
+    release on the Hub.
     """
     job = training_job(settings, asked, _ASKS_NOBODY)
     described = describe_job(job, trainings_folder(settings))
@@ -118,13 +117,13 @@ def describe_training(settings: RunSettings, asked: str | None) -> dict[str, Any
 
 
 def start_training(settings: RunSettings, asked: str | None, yes: bool = False) -> SubmittedJob:
-    """Submit a training, or find it again, and do not wait for it. `yes` is that of `train_and_decide`."""
+    """Submit a training, or find its job, without waiting for it. `yes` is that of `train_and_decide`."""
     job = training_job(settings, asked, HintConsent(yes=yes))
     return submit_training(job, trainings_folder(settings))
 
 
 def stop_training(settings: RunSettings, asked: str | None) -> JobRecord:
-    """Ask the job of a training to stop. Raises TrainingError where there is none."""
+    """Ask the job of a training to stop. Raises TrainingError if there is none."""
     job = training_job(settings, asked, _ASKS_NOBODY)
     record = cancel_job(job, trainings_folder(settings))
     if record is None:
@@ -133,7 +132,7 @@ def stop_training(settings: RunSettings, asked: str | None) -> JobRecord:
 
 
 def training_log(settings: RunSettings, asked: str | None) -> Iterator[str]:
-    """Yield what the job of a training has written. Raises TrainingError where there is none."""
+    """Yield the log of a training's job. Raises TrainingError if there is none."""
     job = training_job(settings, asked, _ASKS_NOBODY)
     found = find_job(job, trainings_folder(settings))
     if found is None:
@@ -190,10 +189,10 @@ def _show(meter: ProgressMeter, said: dict[str, Any]) -> None:
 
 
 def train_after_release(settings: RunSettings, outcome: ReleaseOutcome) -> dict[str, Any] | None:
-    """Train on a run's release; gives the figures, why there was none (`note`) or what went wrong (`failed`).
+    """Train on a run's release; return the figures, or `note` or `failed` with the reason for none.
 
-    Gives None where none is asked for. A training that was cut off goes on, also where the release is an old
-    one. Never raises but for a Ctrl-C: the release is there whatever becomes of this.
+    Returns None if no training is configured. An interrupted training is resumed, even if the release is an
+    old one. Raises only KeyboardInterrupt: the release is kept whatever happens here.
     """
     training = settings.training
     if training is None or not training.after_release or outcome.path is None:
@@ -214,7 +213,7 @@ def train_after_release(settings: RunSettings, outcome: ReleaseOutcome) -> dict[
 
 
 def figures(trained: TrainingResult) -> dict[str, Any]:
-    """Return what the closing table and `--json` say of a training."""
+    """Return the figures of a training for the closing table and `--json`."""
     report = trained.report
     losses = [entry["loss"] for entry in report["losses"]]
     return {
@@ -237,12 +236,12 @@ def figures(trained: TrainingResult) -> dict[str, Any]:
 
 
 def why_not_trained(found: dict[str, Any]) -> str:
-    """Return why there is no checkpoint; empty where there is one."""
+    """Return why there is no checkpoint; empty if there is one."""
     return f"failed: {found['failed']}" if "failed" in found else found.get("note", "")
 
 
 def training_table_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Write `figures` as lines of a closing table."""
+    """Format `figures` as rows of a closing table."""
     if said := why_not_trained(found):
         return [("training", said)]
     if not found["rows"]:
@@ -276,7 +275,7 @@ def training_table_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _channel_rows(channels: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
-    """Write what each channel learned from, or why it is off."""
+    """Format the training rows of each channel, or the reason that it is off."""
     kinds = {"grpo": "tasks, prompts or states", "sdpo": "hint rows", "replay": "pairs"}
     rows = []
     for name, channel in channels.items():
@@ -295,14 +294,14 @@ def _decision_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _command_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Write `figures` of a training by a command, of which only its checkpoint is known."""
+    """Format the figures of a training by a command, of which only the checkpoint is known."""
     there = "" if found["created"] else "\nalready there"
     made = ("training", f"{found['path']}{there}\na command in {found['seconds']:,.0f} s")
     return [made, *_decision_rows(found)]
 
 
 def _validation(found: dict[str, Any]) -> str:
-    """Write what the rows that were held out say, or why there is nothing."""
+    """Format the result on the held-out rows, or the reason for none."""
     if not (held := found["rows"].get("validation")):
         return "none: the release has no row in split `validation`"
     dropped = "".join(f"\n{count:,} dropped: {why}" for why, count in held["dropped"].items())

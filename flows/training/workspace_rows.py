@@ -26,9 +26,9 @@ TRAIN = "train"
 
 
 def release_folder(release: TrainingRelease, rows: str, key: str) -> Path:
-    """Return the folder of a release of the workspace; its splits say which sessions are held out.
+    """Return the folder of a workspace's release, whose splits say which sessions are held out.
 
-    Raises TrainingError for a release of the Hub; its message names the kind of rows to make (`rows`) and
+    Raises TrainingError for a release on the Hub; its message names the kind of rows to make (`rows`) and
     their key in `training.composer` (`key`).
     """
     if release.path is None:
@@ -58,7 +58,7 @@ def stored_traces(work: Workspace, held_out: Container[str]) -> Iterator[Trace]:
 
 
 def write_rows(settings: RunSettings, folder: Path, rows: Iterable[Mapping[str, Any]]) -> Path | None:
-    """Write rows into a file that is named by its content, for nobody else to read; None for no rows."""
+    """Write rows into a file named by its content, readable by its owner alone; None for no rows."""
     lines = sorted(json.dumps(row, sort_keys=True) for row in rows)
     if not lines:
         return None
@@ -71,7 +71,7 @@ def write_rows(settings: RunSettings, folder: Path, rows: Iterable[Mapping[str, 
 
 
 def remove_rows(workspace: Path, training: TrainingSettings) -> None:
-    """Remove the files of rows that were written for a training; a file of the user's stays."""
+    """Remove the files of rows that were written for a training; a user's own file stays."""
     composer = training.composer
     for folder, path in (
         (HINT_ROWS, composer and composer.hints),

@@ -36,12 +36,12 @@ _PATH = re.compile(r"<path>\s*(.*?)\s*</path>", re.DOTALL)
 
 
 def _find_calls(text: str) -> list[slice]:
-    """Return the places of the calls in a text; a tag inside of a call is part of its parameters."""
+    """Return the positions of the calls in a text; a tag inside of a call is part of its parameters."""
     return [slice(*match.span()) for match in _CALL.finditer(text)]
 
 
 def _parse_call(text: str) -> ToolCall:
-    """Return a call in tags as a tool call; of nested arguments the first path is the path."""
+    """Parse a call in tags as a tool call; of nested arguments the first path is the path."""
     match = _CALL.match(text)
     name, body = (match[1], match[2]) if match else ("", text)
     arguments = dict(_PARAMETER.findall(body))

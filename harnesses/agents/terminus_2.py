@@ -19,7 +19,7 @@ shows, and you answer in the format that the task asks for until the work is don
 
 
 def _answers(text: str) -> list[slice]:
-    """Return the place of the one JSON object that says what to type."""
+    """Return the position of the one JSON object with the keys to type."""
     start, end = text.find("{"), text.rfind("}") + 1
     return [slice(start, end)] if _read(text[start:end]) is not None else []
 
@@ -33,7 +33,7 @@ def _read(text: str) -> dict[str, Any] | None:
 
 
 def _keys(text: str) -> ToolCall:
-    """Return the answer as a call: keys to type, or the end of the task where it types none."""
+    """Parse the answer as a call: keys to type, or the end of the task if there are none."""
     answer = _read(text) or {}
     typed = [str(each.get("keystrokes", "")) for each in answer.get("commands", ()) if isinstance(each, dict)]
     if not any(typed) and answer.get("task_complete"):

@@ -9,7 +9,7 @@ from tracemill.records.message import ToolCall, ToolSpec
 
 
 class Operation(StrEnum):
-    """The kind of an action, whatever its tool is called."""
+    """The kind of an action, whatever the name of its tool."""
 
     READ = "read"
     SEARCH = "search"
@@ -38,13 +38,13 @@ DECIDING = frozenset({Operation.EDIT, Operation.RUN_TEST, Operation.FINISH})
 class ToolRule:
     """A rule for reading the arguments of a tool.
 
-    - `target`: arguments that may hold what the call is about; the first present one counts.
-    - `reading`: `shell` where the target is a command line, `editor` where the argument `command` selects
+    - `target`: arguments that may hold the target of the call; the first present one counts.
+    - `reading`: `shell` if the target is a command line, `editor` if the argument `command` selects
       viewing or editing, `sql` for an SQL statement, `patch` for a patch that names its files, `script` for a
       script that calls tools, else `plain`.
     - `paths`: arguments that are file paths.
-    - `ignored`: arguments that change only what a person is shown, or how long is waited.
-    - `default_target`: the target where no argument names one, such as the open file.
+    - `ignored`: arguments that change only what a person is shown, or the time waited.
+    - `default_target`: the target if no argument names one, such as the open file.
     - `folder`: the argument that names the folder a command line runs in.
     - `outside`: arguments that ask for a command line to run outside of the agent's sandbox.
     """

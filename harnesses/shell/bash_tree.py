@@ -104,7 +104,7 @@ def _redirect(node: "Node") -> Iterator[Token]:
 
 
 def _document(node: "Node") -> Iterator[Token]:
-    """Give a here-document, then what stands behind its tag."""
+    """Yield a here-document, then the tokens after its tag."""
     parts = {child.type: child for child in node.children}
     body = _body(node, parts["heredoc_body"]) if "heredoc_body" in parts else ""
     body = _TABS.sub("", body) if "<<-" in parts else body
@@ -116,7 +116,7 @@ def _document(node: "Node") -> Iterator[Token]:
 
 
 def _body(node: "Node", body: "Node") -> str:
-    """Return the text of a here-document with the blanks before its first word, which its node leaves out."""
+    """Return the text of a here-document with its leading blanks, which its node leaves out."""
     before = (node.text or b"")[: body.start_byte - node.start_byte]
     blanks = before[len(before.rstrip()) :].partition(b"\n")[2]
     return blanks.decode() + _text(body)

@@ -122,7 +122,7 @@ def _without_options(words: tuple[str, ...], values: int) -> tuple[str, ...]:
 
 
 def _without_xargs_options(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command that `xargs` runs; the `{}` in `-i {}` belongs to the option."""
+    """Return the command that `xargs` runs; the `{}` in `-i {}` is part of the option."""
     start = 0
     while start < len(words) and words[start].startswith("-"):
         valued = words[start] in _XARGS_WITH_VALUE or (
@@ -188,7 +188,7 @@ def _is_permanent(path: str) -> bool:
 
 
 def _runs_its_input(command: SimpleCommand, program: str, words: tuple[str, ...]) -> bool:
-    """Return whether the piped input is run: by a shell, or by an interpreter without a program."""
+    """Return whether the piped input is executed: by a shell, or by an interpreter without a program."""
     return command.argv[:1] != ("xargs",) and INTERPRETERS.match(program) is not None and not _operands(words)
 
 

@@ -28,9 +28,9 @@ _HEREDOC = re.compile(r"<<\s*(['\"]?)(\w+)\1\n(.*)\n\2", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One change of a file: it replaces the lines `old` by `new`, behind the lines `anchors`.
+    """One change of a file: it replaces the lines `old` by `new`, after the lines `anchors`.
 
-    Each anchor is found behind the one before. With `at_end` the old lines are the last of the file.
+    Each anchor is searched for after the one before. With `at_end` the old lines are the last of the file.
     """
 
     anchors: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Hunk:
 class FilePatch:
     """The changes of a patch to one file.
 
-    An added file has one hunk with its lines; `moved_to` is the file's new path. `readable` is False where a
+    An added file has one hunk with its lines; `moved_to` is the file's new path. `readable` is False if a
     line is not valid: such a patch is refused.
     """
 

@@ -76,9 +76,9 @@ def fold_sql(text: str) -> str:
 
 
 def _names_in_double_quotes(text: str) -> tuple[str, ...]:
-    """Return the content of double quotes, none where all of it is compared with something and so is text.
+    """Return the content of double quotes; none if all of it is compared with values and so is text.
 
-    Whoever puts names in quotes does so with columns and tables too.
+    A writer who quotes names does so with columns and tables too.
     """
     quoted = [each for each in _QUOTED.finditer(text) if each[0][0] == '"'] if '"' in text else []
     if all(_COMPARED.search(text, 0, each.start()) and text[each.end() :][:1] != "." for each in quoted):
@@ -137,11 +137,11 @@ def _bare(selected: "exp.Expr", referred: set[str]) -> "exp.Expr":
 
 
 def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what a query asks, and its effect.
+    """Return the rows that a query selects, in normal form, and its effect.
 
-    For each select that is its tables, functions, conditions, groups, order and limit; for the effect also
-    its columns. Schemas of tables do not count, nor, for what is asked, the case of literals; `IN (a, b)` is
-    `= a OR = b`, and the row with the largest value is one however it is found.
+    For each select these are its tables, functions, conditions, groups, order and limit; for the effect
+    also its columns. Schemas of tables do not count, nor, for the rows, the case of literals. `IN (a, b)`
+    equals `= a OR = b`, and a query for the row with the largest value is the same in any spelling.
     """
     from sqlglot import exp
 
@@ -210,7 +210,7 @@ def _alternatives(condition: "exp.Expr") -> str:
 
 
 def _extreme(condition: "exp.Expr") -> str | None:
-    """Return `x = (SELECT MAX(x) FROM ...)` as `max x`, likewise for MIN, None for other conditions."""
+    """Return `max x` for `x = (SELECT MAX(x) FROM ...)`, likewise for MIN, None for other conditions."""
     from sqlglot import exp
 
     right = condition.args.get("expression") if isinstance(condition, exp.EQ) else None

@@ -22,7 +22,7 @@ _TAIL_BYTES = 1 << 16
 
 
 def continuation_paths(path: Path) -> Iterator[Path]:
-    """Yield the files that continue a trajectory, in order, those that do not exist too."""
+    """Yield the paths of files that continue a trajectory, in order, whether they exist or not."""
     met, here = {path.name}, path
     while (name := _next_name(here)) and name not in met and _is_named_after(path, name):
         met.add(name)
@@ -31,14 +31,14 @@ def continuation_paths(path: Path) -> Iterator[Path]:
 
 
 def without_continuations(sources: list[SourceFile]) -> list[SourceFile]:
-    """Remove the trajectories that are read with the one they continue."""
+    """Remove the trajectories that continue another one, since they are read with it."""
     own = {source.path for source in sources if source.dialect == "atif" and not source.url}
     claimed = {each for path in own for each in continuation_paths(path)} & own
     return [source for source in sources if source.path not in claimed]
 
 
 def read_continuations(path: Path, report: IngestReport) -> Iterator[Mapping[str, object]]:
-    """Yield the trajectories that continue the one of a file; one that cannot be read ends them, flagged."""
+    """Yield the trajectories that continue that of a file; an unreadable one is flagged and ends them."""
     for each in continuation_paths(path):
         value = None
         with suppress(SourceError):
@@ -51,7 +51,7 @@ def read_continuations(path: Path, report: IngestReport) -> Iterator[Mapping[str
 
 
 def join_traces(parts: Sequence[list[Trace]]) -> list[Trace]:
-    """Return the traces of a session from those of its parts: contexts behind each other, then subagents."""
+    """Join the traces of a session's parts: their contexts in order, then subagents."""
     mains = [part[0] for part in parts if part and part[0].kind == "main"]
     if len(mains) < 2:
         return [trace for part in parts for trace in part]

@@ -26,7 +26,7 @@ def _row_reader(dialect: str) -> RowReader:
 
 
 def _beside(path: Path) -> Iterator[str]:
-    """Yield the reward of the trial, which its verifier writes, and what continues the trajectory."""
+    """Yield the companion files: the verifier's reward of the trial, and continuations."""
     from tracemill.ingesters.atif.continuations import continuation_paths
 
     yield str(path.parent.parent / "verifier" / "reward.txt")

@@ -48,7 +48,7 @@ SUBAGENT_ELSEWHERE = "subagent whose trajectory is in another file"
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the traces of one file, subagents behind their caller. Raises SourceError."""
+    """Yield the traces of one file, subagents after their caller. Raises SourceError."""
     if not report.bytes:
         report.skipped["empty file"] += 1
         return
@@ -152,7 +152,7 @@ def _trace(
 
 
 def _as_exported(context: Context, run: Mapping[str, Any]) -> Context:
-    """Return a context with the fidelity and the start that `tracemill export` writes beside it."""
+    """Return a context with the fidelity and the start that `tracemill export` recorded with it."""
     extra = as_mapping(run.get("extra"))
     told, start = as_mapping(extra.get("fidelity")), extra.get("context_start")
     if told.get("context") not in ("complete", "approximate", "lost") or start not in _STARTS:
@@ -168,7 +168,7 @@ def _as_exported(context: Context, run: Mapping[str, Any]) -> Context:
 
 
 def _trace_seed(run: Mapping[str, Any]) -> str:
-    """Return the id of a trajectory's trace: its ids and all that it says, as sessions continue in files."""
+    """Return the text that the trace id is derived from: ids and content of a trajectory."""
     listed = [step for step in run.get("steps") or () if isinstance(step, dict)]
     messages = [Message("assistant", step_text(step.get("message"))) for step in listed]
     own = first_text(run.get("session_id")) or "", first_text(run.get("trajectory_id")) or ""

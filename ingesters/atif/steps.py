@@ -34,7 +34,7 @@ def unread_step(step: Mapping[str, Any]) -> list[str]:
 
 
 def step_text(content: Any) -> str:
-    """Return a message, or the content of a result, as text; an image in a file becomes its placeholder."""
+    """Return a message, or the content of a result, as text; an image in a file becomes a placeholder."""
     return openai_content_text(_plain(content))
 
 
@@ -90,7 +90,7 @@ def step_observations(step: Mapping[str, Any], action: Message) -> list[Message]
 
 
 def _result(result: Mapping[str, Any], text: str, call_id: str) -> Message:
-    """Return a result; whether it failed is said in its `extra` by `tracemill export`, else by its text."""
+    """Return a result; whether it failed comes from `extra`, which `tracemill export` writes, or its text."""
     extra = as_mapping(result.get("extra"))
     failed, kind = extra.get("is_error"), extra.get("error_kind")
     if not isinstance(failed, bool):

@@ -36,7 +36,7 @@ class ParentCall:
 
 
 def split_chains(session: SessionFile) -> list[AgentChain]:
-    """Return the chains of a file, the main one first, then in the order they begin."""
+    """Return the agent chains of a file, the main one first, then in the order they begin."""
     chains: dict[str, AgentChain] = {}
     roots: dict[str, str] = {}
     for entry in session.entries:

@@ -24,7 +24,7 @@ EXACT = frozenset(("queued_command",))
 
 
 def is_known_attachment(kind: str) -> bool:
-    """Return whether this module knows what a model was shown of attachments of a kind."""
+    """Return whether this module can render attachments of a kind."""
     return (
         kind in EXACT
         or kind in NOT_SHOWN
@@ -34,9 +34,9 @@ def is_known_attachment(kind: str) -> bool:
 
 
 def rendered_text(record: dict[str, Any], unread: list[str]) -> str | None:
-    """Return the recorded text that the model was shown of an attachment.
+    """Return the text of an attachment that was recorded as shown to the model.
 
-    Returns "" where it was shown nothing, None where the record does not say. The names of parts that are not
+    Returns "" if it was shown nothing, None if the record does not say. The names of parts that are not
     understood are added to `unread`.
     """
     rendered = record.get("rendered")

@@ -38,9 +38,10 @@ def build_context(
     definitions: Mapping[str, ToolSpec],
     report: IngestReport,
 ) -> Context:
-    """Return one draft as a context with the steps that began in it.
+    """Build a context from a draft, with the steps that began in it.
 
-    `definitions` are the recorded schemas of tools that are loaded by name.
+    A draft is the sequence of messages collected for a context. `definitions` are the recorded schemas of
+    tools that are loaded by name.
     """
     builder = _ContextBuilder(draft, check, report)
     builder.run()
@@ -139,7 +140,7 @@ class _ContextBuilder:
                 self._add_step(unit, place, unit.home == draft.number)
 
     def _add_step(self, unit: StepUnit, place: int, own: bool) -> None:
-        """Add a response and its results, as a step where it began in this draft and is a whole action."""
+        """Add a response and its results; it is a step if it began in this draft and is a whole action."""
         if not unit.acts:
             self.unread = self.unread or unit.unread
             if own:
@@ -191,9 +192,9 @@ class _ContextBuilder:
         return self.unread or (self.draft.lost_at is not None and place >= self.draft.lost_at)
 
     def _lacks_prompt(self, unit: StepUnit) -> bool:
-        """Return whether the model answered again after a text of its own, without a prompt between.
+        """Return whether the model answered twice without a prompt between the answers.
 
-        The prompt then stands elsewhere or is missing. Records without links have no such order.
+        The prompt is then at another place or missing. Records without links have no such order.
         """
         before = self.messages[-1] if self.messages else None
         return (
@@ -203,7 +204,7 @@ class _ContextBuilder:
     def _flag_missing_prompt(self, unit: StepUnit, place: int, own: bool) -> None:
         """Flag that a prompt is missing before an answer.
 
-        Context is lost where a prompt that waited in the queue then stands behind the answer.
+        Context is lost if a prompt that waited in the queue is then placed after the answer.
         """
         if unit.cut_off:
             return
@@ -217,13 +218,13 @@ class _ContextBuilder:
             self.draft.lose(place)
 
     def _flag_missing_result(self, place: int) -> None:
-        """Flag a call without a result though the model went on: a request includes every result."""
+        """Flag a call without a result before a later answer: a request includes every result."""
         if self.draft.lost_at is None or self.draft.lost_at > place:
             self.report.flags["call without a result"] += 1
             self.draft.lose(place)
 
     def _check_tokens(self, tokens: int, place: int) -> None:
-        """Compare reported tokens with the prefix; where they disagree, context is lost from here on."""
+        """Compare reported tokens with the prefix; if they disagree, context is lost from here on."""
         draft, first = self.draft, not self.check_started
         lost = self.lost_from is None and self._is_incomplete(place)
         if first:

@@ -11,7 +11,7 @@ from tracemill.ingesters.claude_code.session import SessionEntry
 
 
 class PreservedMessages(NamedTuple):
-    """The anchor, the uuids behind it in order, and whether they could not be found."""
+    """The anchor, the uuids after it in order, and whether they could not be found."""
 
     anchor: str
     uuids: list[str]
@@ -41,7 +41,7 @@ def _anchor(preserved: dict[str, Any], entry: SessionEntry) -> str:
 
 
 def _uuids_between(tail: object, head: object, parents: dict[str, str | None]) -> list[str] | None:
-    """Return the uuids from head to tail, found from the tail upwards; None where the two do not meet."""
+    """Return the uuids from head to tail, found from the tail upwards; None if they are not connected."""
     path: list[str] = []
     at = tail if isinstance(tail, str) else None
     while at is not None and len(path) <= len(parents):

@@ -22,12 +22,12 @@ TOO_EARLY = "message before the one that it hangs on"
 
 @dataclass(slots=True)
 class ContextDraft:
-    """A context as it grows; `at` maps a uuid to the index of its unit, -1 for the root.
+    """A context under construction; `at` maps a uuid to the index of its unit, -1 for the root.
 
     The first `shared` units are those of the draft `origin`. From the unit at `lost_at` on, something that
     the agent saw is not in the file. `prompt` is the system prompt and the tools of its own steps, `acted`
-    the number of steps that began in it, `without_prompt` the number of its steps behind an answer without a
-    prompt.
+    the number of steps that began in it, `without_prompt` the number of its steps after an answer without a
+    prompt between.
     """
 
     number: int
@@ -108,7 +108,7 @@ class _DraftBuilder:
         return self.drafts[-1]
 
     def _place_unit(self, unit: Unit) -> None:
-        """Place a unit behind its parent: at the end of the draft, or in a draft opened for it."""
+        """Place a unit after its parent: at the end of the draft, or in a draft opened for it."""
         draft = self._draft_for(unit)
         if isinstance(unit, StepUnit):
             draft = self._draft_for_prompt(draft, unit)
@@ -134,7 +134,7 @@ class _DraftBuilder:
             self._splice(draft, draft.preserved)
 
     def _stands_too_early(self, unit: Unit, own: Sequence[str]) -> bool:
-        """Return whether an ancestor of the unit stands behind it in the file."""
+        """Return whether an ancestor of the unit comes after it in the file."""
         parent, remaining = unit.parent, len(self.parents)
         while parent is not None and remaining and parent not in self.known:
             if parent in self.assembled.uuids and parent not in own:
@@ -145,7 +145,7 @@ class _DraftBuilder:
     def _set_prompt(self, snapshot: PromptSnapshot) -> None:
         """Set the recorded prompt for all steps from here on.
 
-        It counts for the first step too where the tools of its prompt came late.
+        It applies to the first step too if the tools of its prompt were recorded late.
         """
         late = self.current.acted == 1 and self.prompt is not None and self.prompt.tools is None
         self.prompt = snapshot.follows(self.prompt)
@@ -153,7 +153,7 @@ class _DraftBuilder:
             self.current.prompt = self.prompt
 
     def _draft_for_prompt(self, draft: ContextDraft, step: StepUnit) -> ContextDraft:
-        """Return the draft that a step goes to by its prompt; a changed prompt begins a context.
+        """Return the draft for a step by its prompt; a changed prompt begins a context.
 
         A snapshot of another version of the program is ignored.
         """
@@ -213,7 +213,7 @@ class _DraftBuilder:
         return current
 
     def _missing_parent(self, current: ContextDraft) -> ContextDraft:
-        """Record that the file does not hold a parent: something before it is lost, and the run goes on."""
+        """Record a parent that is missing from the file: something before it is lost, and the run goes on."""
         current.lose(len(current.units))
         self.report.flags["parent missing"] += 1
         return current
@@ -237,7 +237,7 @@ class _DraftBuilder:
         return draft
 
     def _open_compaction(self, entry: SessionEntry) -> None:
-        """Open a draft for a compaction, with the old messages that it keeps behind its anchor."""
+        """Open a draft for a compaction, with the old messages that it keeps after its anchor."""
         draft = self._open_draft("compaction", self.current) if self.current.units else self.current
         draft.start, draft.awaits_summary = "compaction", True
         draft.at[entry.uuid] = -1
@@ -258,9 +258,9 @@ class _DraftBuilder:
             draft.preserved = None
 
     def _splice(self, draft: ContextDraft, keep: PreservedMessages) -> None:
-        """Insert preserved units behind the anchor, each once; a missing one loses context.
+        """Insert preserved units after the anchor, each once; a missing one loses context.
 
-        Units that hang on the anchor come behind them from then on.
+        Later units with the anchor as parent come after them.
         """
         draft.preserved = None
         if keep.broken:
@@ -306,7 +306,7 @@ class _DraftBuilder:
 
 
 def _behind_queued(draft: ContextDraft, place: int) -> int:
-    """Return the place, or that of the last prompt right behind it that only the queue holds."""
+    """Return the place, or that of the last prompt right after it that only the queue holds."""
     for at in range(place + 1, len(draft.units)):
         unit = draft.units[at]
         if not (isinstance(unit, TextUnit) and unit.queued):

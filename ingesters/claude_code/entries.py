@@ -130,9 +130,10 @@ class _Reader:
         report.branches_real = sum(1 for count in Counter(self._children).values() if count > 1)
 
     def _apply_shown(self) -> None:
-        """Apply what the model was shown: recorded reminders, replaced results and sent arguments.
+        """Apply the recorded prompts: rendered reminders, replaced results and sent arguments.
 
-        A version that writes `rendered` writes it on all it showed, so a record without it was not shown.
+        A version that writes `rendered` writes it for everything it showed, so a record without it was not
+        shown.
         """
         for entry in self._stand_ins:
             if entry.version in self._rendering_versions:

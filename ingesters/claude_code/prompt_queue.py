@@ -37,9 +37,9 @@ class _QueuedPrompt(NamedTuple):
 
 @dataclass(slots=True)
 class _UncertainRemoval:
-    """A `remove` without content while prompts of the user and notices or events of tasks waited.
+    """A `remove` without content while prompts of the user and task notices or events waited.
 
-    `first` is its line, `last` the line where the last of the others left as well, None where none tells.
+    `first` is its line, `last` the line at which the last of the others had left as well, None if unknown.
     """
 
     first: int
@@ -55,10 +55,10 @@ class _UncertainRemoval:
 
 
 class AbsorbedPrompt(NamedTuple):
-    """A prompt that went into a running turn: the lines where it was typed and left the queue, and its text.
+    """A prompt that was sent into a running turn: the lines where it was typed and left, and its text.
 
-    `misplaced` is True where it was sent at the end of a turn after all, so that another one left. `guess` is
-    set where another one may have left in its place.
+    `misplaced` is True if it was sent at the end of a turn after all, so that another one left. `guess` is
+    set if another one may have left in its place.
     """
 
     typed: int
@@ -69,9 +69,9 @@ class AbsorbedPrompt(NamedTuple):
 
 
 class PromptQueue:
-    """The queue, fed with its records in file order.
+    """The prompt queue of a session, updated by its records in file order.
 
-    `absorbed` lists the prompts that went into running turns.
+    `absorbed` lists the prompts that were sent into running turns.
     """
 
     def __init__(self) -> None:
@@ -133,12 +133,12 @@ class PromptQueue:
         return guess
 
     def _confirm(self, text: str) -> None:
-        """Confirm an open guess where a notice or event still waited: the prompt of the user had left."""
+        """Confirm an uncertain removal if a notice or event still waited: the user's prompt had left."""
         if self._guess is not None and _is_of_task(text):
             self._guess.confirmed, self._guess = True, None
 
     def _removed(self, order: int, text: str) -> _QueuedPrompt:
-        """Return the prompt that left: the one named, else the first that a turn would take."""
+        """Return the prompt that left: the named one, else the first that a turn would take."""
         fitting = [prompt for prompt in self._waiting if prompt.text == text] if text else self._waiting
         if not fitting:
             return _QueuedPrompt(order, text)
@@ -172,14 +172,14 @@ def restore_absorbed(session: SessionFile, absorbed: Iterable[AbsorbedPrompt]) -
 
 
 def _doubt(prompt: AbsorbedPrompt, answers: list[int]) -> str:
-    """Return why the place of a prompt is in doubt, "" where it is not."""
+    """Return why the place of a prompt is uncertain, "" if it is certain."""
     if prompt.misplaced:
         return MISPLACED
     return GUESSED if prompt.guess is not None and prompt.guess.matters(answers) else ""
 
 
 def _recorded(holders: list[SessionEntry], prompt: AbsorbedPrompt, matched: set[int]) -> int | None:
-    """Return the line of the entry that holds the prompt: one after it was typed, not taken by another."""
+    """Return the line of the entry with the prompt: one after it was typed, not matched by another prompt."""
     after = bisect_right(holders, prompt.typed, key=lambda entry: entry.order)
     for entry in islice(holders, after, None):
         if entry.order not in matched and _holds(entry, prompt.text):
@@ -220,5 +220,5 @@ def _dequeue_order(prompt: _QueuedPrompt) -> tuple[bool, int]:
 
 
 def _absorb_order(prompt: _QueuedPrompt) -> tuple[bool, bool, int]:
-    """Return the sort key for prompts that a running turn takes; those that fit come first."""
+    """Return the sort key of prompts that a running turn takes: those that fit come first."""
     return not _fits_a_turn(prompt.text), *_dequeue_order(prompt)
