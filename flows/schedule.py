@@ -112,7 +112,7 @@ async def _deployment(entry: dict[str, Any]) -> RunnerDeployment:
 
 
 def end_runs(grace_s: float) -> None:
-    """Send SIGTERM to the runs that this process started, and wait `grace_s` seconds for their end."""
+    """Send SIGTERM to the runs that this process started; wait at most `grace_s` seconds for them."""
     runs = list[psutil.Process]()
     for child in psutil.Process().children():
         with suppress(psutil.Error):

@@ -33,7 +33,7 @@ class MessageBuilder:
     _deferred: list[Message] = field(default_factory=list)
 
     def ready(self) -> int:
-        """Answer open calls, let the assistant speak next, and return the number of messages so far."""
+        """Add missing answers to calls, so that the agent may act next; return the number of messages."""
         self._answer_open_calls()
         if not self.out or self.out[-1].role == "system":
             self.out.append(Message("user", NO_BEGINNING))

@@ -204,7 +204,7 @@ def detect_list_format(values: Sequence[Any]) -> str | None:
 
 
 def _signature(item: Record) -> tuple[Any, ...]:
-    """Return what tells kinds of objects apart: their keys, short texts, types of other values."""
+    """Return a signature of the kind of an object: its keys, short texts, types of other values."""
     return tuple(
         (key, value if isinstance(value, str) and len(value) <= _SHORT else type(value))
         for key, value in item.items()

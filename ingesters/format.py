@@ -18,8 +18,8 @@ RowReader = Callable[[Any, str, IngestReport, Path | None], Iterable[Trace | Non
 class RecordKind(NamedTuple):
     """A kind of record, or of part of one, with its keys.
 
-    `known` says whether the reader knows the kind, None where it has no list of kinds. `known_keys` are the
-    keys it knows of the kind, None where it has no list.
+    `known` says whether the reader knows the kind, None if it has no list of kinds. `known_keys` are the
+    keys it knows of the kind, None if it has no list.
     """
 
     kind: str
@@ -50,11 +50,11 @@ def lazy_function(place: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class FormatInfo:
-    """The facts that a list of formats prints of one.
+    """Information on a format that a list of formats prints.
 
-    `of` names the programs and versions that write it, `recognised` how its files are told, `prompt` which
-    parts of what the agent saw it records, `page` the page on it. `keys` are usual keys of its records: a
-    file that no format recognises is compared with them.
+    `of` names the programs and versions that write it, `recognised` how its files are recognised, `prompt`
+    which parts of the agent's prompt it records, `page` its documentation page. `keys` are usual keys of
+    its records: a file that no format recognises is compared with them.
     """
 
     of: str

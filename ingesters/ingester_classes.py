@@ -15,11 +15,11 @@ from tracemill.records.trace import Trace
 
 
 class SessionIngester:
-    """Reader of sessions of every format, told by their content: a file, or all below a folder.
+    """Reader of sessions of every format, recognised by content: one file, or all below a folder.
 
-    `source` is the format that a subclass reads, "" for every one. `reports` holds one IngestReport for each
-    source read so far. In a folder, a source that holds no session of the format, or cannot be read, sets
-    `error` of its report and stops nothing.
+    `source` is the format that a subclass reads, "" for every one. `reports` holds one IngestReport for
+    each source read so far. In a folder, a source that holds no session of the format, or cannot be read,
+    sets `error` of its report and stops nothing.
     """
 
     source: ClassVar[str] = ""
@@ -48,7 +48,7 @@ class SessionIngester:
                 raise SourceError(report.error)
 
     def _refusal(self, source: SourceFile) -> str:
-        """Return why a source is not read, "" where it is; what cannot be opened says so when it is read."""
+        """Return why a source is not read, "" if it is; unreadable files are reported when they are read."""
         found = source_of(source.dialect)
         if found == self.source or source.dialect == UNREADABLE or (found and not self.source):
             return ""
@@ -93,7 +93,7 @@ class CursorIngester(SessionIngester):
 
 
 class OpencodeIngester(SessionIngester):
-    """Reader of exports of opencode: what `opencode export` writes, one object a session."""
+    """Reader of exports of opencode: output of `opencode export`, one object for each session."""
 
     source = "opencode"
 
@@ -117,19 +117,19 @@ class MiniSWEAgentIngester(SessionIngester):
 
 
 class InspectIngester(SessionIngester):
-    """Reader of logs of inspect: `.eval` archives or JSON, a session a sample."""
+    """Reader of logs of inspect: `.eval` archives or JSON; each sample is a session."""
 
     source = "inspect_ai"
 
 
 class ATIFIngester(SessionIngester):
-    """Reader of ATIF trajectories: runs of Harbor and Terminal-Bench, with what continues them."""
+    """Reader of ATIF trajectories: runs of Harbor and Terminal-Bench, with their continuations."""
 
     source = "atif"
 
 
 class OTelIngester(SessionIngester):
-    """Reader of OpenTelemetry spans of generative AI: OTLP as JSON, a session a trace."""
+    """Reader of OpenTelemetry spans of generative AI: OTLP as JSON; each trace is a session."""
 
     source = "otel"
 

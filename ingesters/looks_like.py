@@ -20,7 +20,7 @@ _MIN_SHARED = 2
 
 
 def looks_like(path: Path) -> str:
-    """Return what the first objects of a file look like, "" for a folder and a file of more than 64 MiB."""
+    """Return a description of a file's first objects, "" for a folder and a file of more than 64 MiB."""
     try:
         if path.is_dir() or path.stat().st_size > _MAX_BYTES:
             return ""
@@ -39,7 +39,7 @@ def looks_like(path: Path) -> str:
 
 
 def _nearest_format(objects: Iterable[Mapping[str, Any]]) -> str:
-    """Return the format that shares most keys with the objects, and these; "" where none shares two."""
+    """Return the format that shares most keys with the objects, and these keys; "" if none shares two."""
     seen = frozenset(key for each in objects for key in each)
     shared = {form.name: seen & form.facts.keys for form in FORMATS if form.facts is not None}
     name = max(shared, key=lambda each: len(shared[each]), default="")

@@ -16,7 +16,7 @@ from tracemill.records.trace import Trace
 
 
 class SourceReading:
-    """Iterator over the traces of a source, so that a table of many runs is never in memory as a whole.
+    """Iterator over the traces of a source, so that a large table is never in memory as a whole.
 
     Never raises: an error of the reader is named in `report.error`, by its type alone, and earlier traces
     stay. `report` is complete once all traces have been taken.

@@ -59,7 +59,7 @@ def _rows(part: TableSlice, dialect: str | None) -> Iterator[tuple[int, dict[str
 
 
 def _mark_previewed(value: Any) -> Any:
-    """Mark messages of which only the role was read: they are not empty."""
+    """Mark messages of which only the role was read, since they are not empty."""
     if not isinstance(value, list) or not all(
         isinstance(item, dict) and item.keys() == {"role"} for item in value
     ):

@@ -33,7 +33,7 @@ _COLUMNS = ("instance_id", "repo", "base_commit", "problem_statement")
 
 @dataclass(frozen=True, slots=True)
 class Benchmarks:
-    """Benchmarks by what identifies them.
+    """Benchmarks by their identifying features.
 
     `repositories`, `instances` (both in lower case), `commits` and `marks` (canary strings) map to the name
     of the benchmark. `statements` index the problem statements.

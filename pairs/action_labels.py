@@ -93,11 +93,11 @@ def label_agreed_action(
 
 
 def steps_past_departure(labels: Iterable[ActionLabel]) -> frozenset[str]:
-    """Return the step ids of agreed labels that a failed session reached after a departure.
+    """Return the step ids of agreed labels that a failed session reached after a divergence.
 
-    A departure is the first step with an agreed action other than the agent's. A student that takes that
-    action does not come to the steps after it, and what it learns there it pays with what it needs. Labels
-    without weight are no departure, nor is an action that the agent does within the next steps.
+    The divergence is the first step with an agreed action other than the agent's. A student that takes this
+    action does not reach the later steps, so that labels there cost capacity without a use. Labels without
+    weight are no divergence, nor is an action that the agent does within the next steps.
     """
     departed: dict[str, tuple[int, int]] = {}
     placed: list[tuple[str, str, tuple[int, int]]] = []

@@ -69,9 +69,9 @@ def apply_caps(
     """Return the rows that caps drop, by index, and a count for each cap in the order of application.
 
     The caps on shares drop at most `PAID_SHARE_DROPPED` of the teachers' pairs, the worst ones; the caps on
-    the rows of a trace, which are off unless set, drop as many as they say. A replay plans for the latter.
-    The outcome does not depend on the order of the rows. If fewer than `caps.floor` rows are left, the best
-    dropped rows come back. Rows whose index is in `pinned` count first and are never dropped.
+    the rows of a trace, which are off unless set, have no such limit. A replay plans for the latter. The
+    outcome does not depend on the order of the rows. If fewer than `caps.floor` rows are left, the best
+    dropped rows are restored. Rows whose index is in `pinned` count first and are never dropped.
     """
     kept = sorted(range(len(pairs)), key=lambda row: (row not in pinned, rank_of(pairs[row])))
     dropped: dict[int, CappedRow] = {}

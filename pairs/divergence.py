@@ -22,7 +22,7 @@ NOT_OFFERED = "calls a tool that was not shown"
 
 @dataclass(frozen=True, slots=True)
 class DivergingRun:
-    """One run at a divergence: its action, and the values that a pair records of it.
+    """A run at a divergence: its action, and the values that a pair records of it.
 
     `exact`, `intent`, `action_class` and `parts` are equivalence keys of its action. `offered` holds the
     names of the tools that were shown; `whole` is True if they are recorded, so that there were no others.
@@ -52,7 +52,7 @@ class DivergingRun:
     licence: str | None
 
     def alike(self, other: "DivergingRun") -> bool:
-        """Return whether the runs did the same, or one did a part of what the other did."""
+        """Return whether the runs did the same, or one did a part of the other's action."""
         return self.intent == other.intent or in_ladder_dead_zone(self._keys(), other._keys())
 
     def _keys(self) -> ActionKeys:
@@ -66,7 +66,7 @@ class DivergingRun:
 
 
 def build_diverging_run(state: TraceState) -> DivergingRun:
-    """Build the record of what a run did at a step."""
+    """Build the record of a run's action at a step."""
     trace, cut = state.trace, state.step.cut
     steps = state.context.steps[: state.step.index + 1]
     until = replace(state.context, messages=state.context.messages[: cut + 1], steps=steps)
@@ -119,7 +119,7 @@ def from_json(body: str) -> DivergingRun:
 
 
 def judge_divergence(runs: Sequence[DivergingRun]) -> tuple[list[DPOPair], Counter[str]]:
-    """Return the pairs of one divergence, and why actions of unresolved runs give none, counted by reason.
+    """Return the pairs of one divergence, and counted reasons for the unresolved runs without one.
 
     The outcome does not depend on the order of the runs.
     """

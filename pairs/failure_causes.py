@@ -139,7 +139,7 @@ _GEMINI_STARTS = ("Command: ", "Output: ", "Stdout: ")
 def find_failure_cause(
     call: ToolCall, result: Message, operation: Operation, harness: Harness
 ) -> FailureCause | None:
-    """Return what was wrong with a call that gave this result, None if that is unknown."""
+    """Return the mistake in a call that gave this result, None if unknown."""
     rule = rule_for(harness, call.name)
     text = _output_of(result)
     failed = bool(result.is_error or result.error_kind)
@@ -153,7 +153,7 @@ def find_failure_cause(
 
 
 def quote_shell_mistake(result: Message) -> str | None:
-    """Return the first line in which a shell or program told a mistake, None if none is known.
+    """Return the first line in which a shell or program reports a mistake, None if none is known.
 
     It is cut to 100 characters.
     """
@@ -166,12 +166,12 @@ def quote_shell_mistake(result: Message) -> str | None:
 
 
 def _output_of(result: Message) -> str:
-    """Return the first 4,000 characters of a result without what agents put around it."""
+    """Return the first 4,000 characters of a result without the lines that agents add."""
     return _unwrap_output(_gemini_output(_codex_output(result.content))[:4000])
 
 
 def _codex_output(text: str) -> str:
-    """Remove what Codex puts around the output of a command: lines in front of it, or a JSON object."""
+    """Remove the lines or JSON object that Codex adds to the output of a command."""
     if text.startswith(_CODEX_STARTS) and (match := _CODEX_FRAME.match(text)):
         code, output = match.groups()
     elif text.startswith('{"output":'):
@@ -186,7 +186,7 @@ def _codex_output(text: str) -> str:
 
 
 def _gemini_output(text: str) -> str:
-    """Remove the lines that Gemini CLI puts around the output of a command; errors come first."""
+    """Remove the lines that Gemini CLI adds to the output of a command; errors come first."""
     if not text.startswith(_GEMINI_STARTS) or (match := _GEMINI_FRAME.match(text)) is None:
         return text
     output, errors, code = match.groups()
@@ -195,7 +195,7 @@ def _gemini_output(text: str) -> str:
 
 
 def _unwrap_output(text: str) -> str:
-    """Remove the frame that mini-swe-agent puts around an output."""
+    """Remove the tags that mini-swe-agent puts around an output."""
     match = _FRAME.match(text)
     if match is None:
         return text

@@ -34,7 +34,7 @@ _SAME_PART = 0.3
 
 @dataclass(frozen=True, slots=True)
 class CallAttempt:
-    """A call with its arguments and what it does."""
+    """A call with its arguments and its operation."""
 
     call: ToolCall
     arguments: dict[str, Any]
@@ -69,7 +69,7 @@ class CallAttempt:
 
 
 def is_fix(cause: FailureCause, failed: CallAttempt, later: CallAttempt) -> bool:
-    """Return whether `later` does what `failed` was meant to do, without its mistake."""
+    """Return whether `later` does what `failed` attempted, without its mistake."""
     one, other = failed.effect, later.effect
     same_target = one.target is not None and one.target == other.target
     if cause == FailureCause.UNREAD:
@@ -91,10 +91,10 @@ def is_fix(cause: FailureCause, failed: CallAttempt, later: CallAttempt) -> bool
 
 
 def was_fix_possible(failed: CallAttempt, later: CallAttempt, shown: ShownText, cut: int) -> bool:
-    """Return whether all that `later` uses was known after the first `cut` messages.
+    """Return whether everything that `later` uses was known after the first `cut` messages.
 
-    An edit uses the text it replaces, or lines, which must overlap those of the failed edit. Other calls use
-    the paths that the failed call does not name.
+    An edit uses the text it replaces, or lines, which must overlap those of the failed edit. Other calls
+    use the paths that the failed call does not name.
     """
     if (lines := _line_range(later)) is not None:
         failed_lines = _line_range(failed)
@@ -238,7 +238,7 @@ def _stem(program: str) -> str:
 
 
 def _different_parts(one: str, other: str) -> tuple[str, str]:
-    """Return two command lines without the simple commands that both have; whole where one has no other."""
+    """Return two command lines without the simple commands they share; whole if one has no other."""
     lines = [
         [" ".join(command.argv) for command in parse_command(line) or () if command.argv]
         for line in (one, other)
@@ -248,7 +248,7 @@ def _different_parts(one: str, other: str) -> tuple[str, str]:
 
 
 def _kept(one: str, other: str) -> float:
-    """Return the share of the words of a text that another has too, 1 if it has none."""
+    """Return the share of a text's words that the other text has too, 1 if it has no words."""
     first, second = set(_WORD.findall(one)), set(_WORD.findall(other))
     return len(first & second) / len(first) if first else 1.0
 

@@ -42,8 +42,8 @@ UNCHANGED = "succeeded unchanged"
 class _Fix:
     """The call that fixed a failed call, `distance` steps later.
 
-    `text` is the agent's text with the fix written in it, for agents that write calls in their text; `why` is
-    what was wrong with the failed call, in words.
+    `text` is the agent's text with the fix written in it, for agents that write calls in their text; `why`
+    describes the mistake in the failed call.
     """
 
     failed: ToolCall
@@ -65,9 +65,9 @@ class _ContextScan:
 
 
 def hindsight_pairs(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
-    """Return the hindsight pairs of a trace in step order, and counted reasons for failed steps without one.
+    """Return the self-repair pairs of a trace in step order, and counted reasons for steps without one.
 
-    The same trace gives the same pairs.
+    The label source is called `hindsight`. The same trace gives the same pairs.
     """
     pairs: list[DPOPair] = []
     reasons: Counter[str] = Counter()
@@ -130,7 +130,7 @@ def _find_fix(
 
 
 def _what_was_wrong(cause: FailureCause, failure: Message) -> str:
-    """Return the mistake in the words of the shell, in quotes, where it named one; else the cause."""
+    """Return the mistake in the shell's words, in quotes, if it named one; else the cause."""
     said = quote_shell_mistake(failure) if cause == FailureCause.COMMAND else None
     return f'"{said}"' if said else str(cause)
 
@@ -167,7 +167,7 @@ def _succeeded(call: ToolCall, result: Message, attempt: CallAttempt, harness: H
 
 
 def _moved(failed: CallAttempt, step: Step, later: Step) -> bool:
-    """Return whether a shell worked in another folder later: that may be what fixed a command."""
+    """Return whether the shell was in another folder later, which may be what fixed a command."""
     return bool(failed.command and step.cwd and later.cwd) and step.cwd != later.cwd
 
 

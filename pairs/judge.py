@@ -33,8 +33,8 @@ _LETTER = re.compile(r"\W*([ABN])\b")
 class JudgePrecision:
     """The share of recorded disagreements that a judge decided rightly, with a 95 % interval.
 
-    `right` and `wrong` count pairs of known rewards that it would have made; `ties` those that no reward
-    tells apart. `asked` is the number of disagreements that it was shown.
+    `right` and `wrong` count pairs of known rewards that it would have made; `ties` those with equal
+    rewards. `asked` is the number of disagreements that it was asked about.
     """
 
     tables: tuple[str, ...]
@@ -52,7 +52,7 @@ class JudgePrecision:
 
     @property
     def may_vote(self) -> bool:
-        """Return whether it is better than chance."""
+        """Return whether the precision is better than chance."""
         return self.low > _CHANCE
 
     def __str__(self) -> str:
@@ -63,24 +63,24 @@ class JudgePrecision:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A judge as pairs are made by it: its model, vendor family, and measured precision."""
+    """A judge that makes pairs: its model, vendor family, and measured precision."""
 
     model: str
     family: str
     precision: JudgePrecision | None = None
 
     def teacher(self, order: str) -> str:
-        """Return the name under which its answers in one order are kept."""
+        """Return the teacher name under which its answers in one order are stored."""
         return f"{self.model} (judge, {order})"
 
 
 def may_judge(judge: Judge, student_family: str) -> bool:
-    """Return whether a judge is asked about a student: one of its own vendor family is not."""
+    """Return whether a judge is asked about a student; not if both are of one vendor family."""
     return judge.family != student_family or judge.family == UNKNOWN
 
 
 def judge_message(proposal: Action, own: Action, order: str) -> Message:
-    """Return the question on two actions, which follows the messages of the step."""
+    """Return the question that compares two actions, which follows the messages of the step."""
     sides = (proposal, own) if order == ORDERS[0] else (own, proposal)
     first, second = (_text_of(side) for side in sides)
     return Message(
@@ -93,7 +93,7 @@ def judge_message(proposal: Action, own: Action, order: str) -> Message:
 
 
 def judge_prompt_id(prompt_id: str, message: Message) -> str:
-    """Return the id of the prompt that the question makes of a step's prompt."""
+    """Return the id of a step's prompt extended by the question."""
     return extend_prompt(prompt_id, message)
 
 
@@ -106,9 +106,9 @@ def prefers_proposal(answer: Action | None, order: str) -> bool | None:
 
 
 def judge_verdict(answers: Sequence[Action | None]) -> str:
-    """Return "" where the answers in both orders prefer the proposal, else why they make no pair.
+    """Return "" if the answers in both orders prefer the proposal, else why they make no pair.
 
-    The second is there only where the first prefers the proposal.
+    There is a second answer only if the first prefers the proposal.
     """
     said = [prefers_proposal(answer, order) for answer, order in zip(answers, ORDERS, strict=False)]
     if answers[-1] is None:
@@ -127,7 +127,7 @@ def judge_pair(
 ) -> tuple[DPOPair | None, str]:
     """Return the pair of a judge's answers among the replies of a step, or why there is none.
 
-    In the second order it is asked only where its first answer prefers the proposal.
+    The second order is asked only if the first answer prefers the proposal.
     """
     if judge.precision is None:
         return None, UNMEASURED

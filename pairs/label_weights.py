@@ -52,8 +52,8 @@ stay below both (.02 and .19 at most); teachers with shared errors are above one
 class LabelWeight:
     """The weight of a label in training (0 to 1) and its parts.
 
-    `outcome` is 1 if outcomes say nothing against the action, 0 if they speak against it, None if no outcomes
-    are known. `support` is the number of other solved sessions that have the rarest feature of the action.
+    `outcome` is 1 if session outcomes do not contradict the action, 0 if they do, None if no outcomes are
+    known. `support` is the number of other solved sessions that have the rarest feature of the action.
     """
 
     weight: float
@@ -78,7 +78,7 @@ class _Model:
         return sum(self.weights.get(each, 0.0) for each in features)
 
     def advantage(self, features: Iterable[str], kind: Kind) -> float:
-        """Return how much better than usual in this kind of state an action scores, in logits."""
+        """Return how much an action scores above the mean of this kind of state, in logits."""
         total, count = self.kinds.get(kind, (0.0, 0))
         return self.score(features) - (total + _SHRINK * self.mean) / (count + _SHRINK)
 
@@ -97,7 +97,7 @@ class _Row:
 class _LabelledSession:
     """A session with a known outcome, and its labels.
 
-    `contested`: a label is another action than the agent's. `doubted`: outcomes speak against such a label.
+    `contested`: a label is another action than the agent's. `doubted`: outcomes contradict such a label.
     `labelled` holds (context, step) of its labels.
     """
 
@@ -164,10 +164,10 @@ class LabelWeights:
     def contradicted_by_outcome(self) -> Callable[[ActionLabel], bool]:
         """Return a predicate on labels: True if the outcome of the session contradicts the votes.
 
-        Call it after all labels are weighed. If a session failed and all its labels are what the agent did,
-        one of them is wrong, so all are contradicted. If `warnings` reports shared errors, votes must fit the
-        outcome: for the agent's action in a solved session, for another action in a failed one, which some
-        solved sessions have, but not most of them.
+        Call it after all labels have weights. If a session failed and all its labels are the agent's
+        actions, one of them is wrong, so all are contradicted. If `warnings` reports shared errors, votes
+        must fit the outcome: for the agent's action in a solved session; for another action in a failed
+        one, and that action must occur in some solved sessions, but not in most.
         """
         shared_errors = bool(self.warnings())
         most = _COMMON * self.n_solved

@@ -146,7 +146,7 @@ def replies_by_vote(replies: Iterable[TeacherReply]) -> dict[tuple[str, int, str
 def shortest_reply(
     votes: Iterable[Vote], reply_of: Mapping[tuple[str, int, str], TeacherReply]
 ) -> Message | None:
-    """Return the shortest action of the replies behind votes; None if there is no such reply."""
+    """Return the shortest action of the replies that votes refer to; None if there is no such reply."""
     replies = [reply_of.get((vote.teacher, vote.sample, vote.request_key)) for vote in votes]
     answered = [r for r in replies if r is not None and r.action is not None]
     actions = [

@@ -104,7 +104,7 @@ def _action_digest(message: Message, normalize_text: NormalizeText) -> bytes:
 
 
 def _diverging_runs(trace: Trace, index: sqlite3.Connection) -> list[tuple[bytes, str]]:
-    """Return what a trace did at each divergence; its last action there if it reached one twice."""
+    """Return the trace's action at each divergence; the last one if it reached a divergence twice."""
     query = "select prefix, context, step from step join divergence using (prefix) where trace = ?"
     at = {prefix: (context, step) for prefix, context, step in sorted(index.execute(query, [trace.trace_id]))}
     contexts = {context.index: context for context in trace.contexts}

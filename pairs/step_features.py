@@ -27,7 +27,7 @@ _ActionKey = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class StateFeatures:
-    """The state before an action; `place` is the index of the action among the messages."""
+    """The features of the state before an action; `place` is the index of the action's message."""
 
     kind: Kind
     task: frozenset[str]
@@ -37,7 +37,7 @@ class StateFeatures:
 
 @dataclass(slots=True)
 class ContextFeatures:
-    """The state at every step of a context, built in one pass: O(messages) in time and memory.
+    """The features of the state at every step of a context, built in one pass: O(messages).
 
     `_seen` and `_actions` hold the index of the message that first had a word or an action.
     """
@@ -49,7 +49,7 @@ class ContextFeatures:
 
     @classmethod
     def of(cls, context: Context, harness: str) -> "ContextFeatures":
-        """Build the facts of a context."""
+        """Build the features of a context."""
         facts, state = cls(harness), _RunningState()
         cuts = {step.cut: step.index for step in context.steps}
         for place, message in enumerate(context.messages):
@@ -96,7 +96,7 @@ class ContextFeatures:
     def seen_word_features(self, step: int, message: Message) -> set[str]:
         """Return the word features of an action whose words were seen before it.
 
-        They do not tell whether other sessions had such an action.
+        They say nothing on whether other sessions had such an action.
         """
         place = self.steps[step].place
         return {_word_feature(word) for word in _action_words(message) if self._is_seen(word, place)}
@@ -122,7 +122,7 @@ class ContextFeatures:
 
 @dataclass(slots=True)
 class _RunningState:
-    """The state between two messages."""
+    """The state between two messages, updated message by message."""
 
     before: tuple[str, str] = ("", "False")
     last: str = "start"

@@ -27,11 +27,11 @@ def teacher_pair(
 ) -> tuple[DPOPair | None, VoteResult]:
     """Return the pair of the replies at a step (None if they make none) and the result of the vote.
 
-    `presentation` and `record` are those of the state's context; `record` is built if None. The pair costs as
-    much as all replies at the step, failed ones included, and is `simulated` if any of them is.
+    `presentation` and `record` are those of the state's context; `record` is built if None. The pair costs
+    as much as all replies at the step, failed ones included, and is `simulated` if any of them is.
 
-    Later steps are looked at. If the agent does the chosen action there, the verdict is `order_only` and
-    there is no pair. If its call failed and it then did what the teachers agreed on, the pair is
+    Later steps are checked. If the agent does the chosen action there, the verdict is `order_only` and
+    there is no pair. If its call failed and it then did the action that the teachers agreed on, the pair is
     `verified = lookahead`.
     """
     result = tally_votes(state, presentation.tools, replies, policy, record)

@@ -46,9 +46,9 @@ STEP_ENVIRONMENTS: Registry[StepEnvironment] = Registry(
 
 
 def step_environment(name: str, tasks: Path | None = None) -> StepEnvironment:
-    """Return the environment of a name, over the tasks of a folder where it takes some.
+    """Return the environment of a name, over the tasks of a folder if it takes tasks.
 
-    Raises ConfigError where no installed package registers it, and where it takes tasks and has none or the
+    Raises ConfigError if no installed package registers it, if it takes tasks and none are given, and the
     reverse.
     """
     if name not in STEP_ENVIRONMENTS.names():
@@ -107,9 +107,9 @@ class Verification:
 def verify_actions(
     state: TraceState, actions: Sequence[Action], environment: StepEnvironment, runs: int
 ) -> list[Verification]:
-    """Execute the agent's action and these from its state; return each against the agent's.
+    """Execute the agent's action and each of `actions` from the state; return the comparisons.
 
-    Raises NotExecuted where one of them could not be run.
+    Raises NotExecuted if one of them could not be run.
     """
 
     def count(action: Action) -> int:

@@ -7,7 +7,7 @@ from tracemill.records.message import Message
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
-    """One action as an assistant message, with where it comes from.
+    """One action as an assistant message, with its origin.
 
     `row_id` is unique among the rows that are judged together.
     """
@@ -23,7 +23,7 @@ class ActionRow:
 class DroppedAction:
     """An action that an operator dropped, with the reason.
 
-    `value` is the operator's statistics as JSON, or the type of the error that the action raised in it.
+    `value` is the operator's statistics as JSON, or the type of the error that the operator raised.
     """
 
     action: ActionRow

@@ -25,7 +25,7 @@ _MAX_CHARS = 2_000
 
 
 class TracemillError(Exception):
-    """Base of all; `str(error)` is the one line a user sees."""
+    """The base of all errors of tracemill; `str(error)` is the one line a user sees."""
 
     def __init__(self, problem: str, expected: str = "", do: str = "") -> None:
         """Build the message from the problem, what is expected and what to do.
@@ -61,7 +61,7 @@ class PrivacyError(TracemillError):
 
 
 class RefusedReleaseError(PrivacyError):
-    """The publish gate refuses a release; `values` are what it found, never part of the message."""
+    """The publish gate refuses a release; `values` are the private values found, never in the message."""
 
     values: tuple[str, ...] = ()
 
@@ -75,7 +75,7 @@ class TeacherError(TracemillError):
 
 
 class NormalizeError(TracemillError):
-    """The recipe or an operator of it cannot run."""
+    """The recipe, or one of its operators, cannot run."""
 
 
 class ReleaseError(TracemillError):

@@ -46,7 +46,7 @@ def digest(*parts: str, size: int = 16) -> str:
 
 
 def make_trace_id(source: str, *native: str) -> str:
-    """Return `<source>-<20 hex>`, a hash of the ids that the source gives; nothing of them is readable."""
+    """Return `<source>-<20 hex>`, a hash of the source's own ids, which it does not reveal."""
     return f"{source}-{digest(source, *native, size=10)}"
 
 
@@ -72,7 +72,7 @@ class StepId:
 
 
 def message_digest(message: Message) -> str:
-    """Return the hash of the parts of a message that a model is shown."""
+    """Return the hash of a message's parts that are part of a prompt."""
     calls = [part for c in message.tool_calls for part in (c.id, c.name, c.arguments)]
     return digest(message.role, message.content, message.tool_call_id or "", str(len(calls)), *calls)
 
@@ -98,7 +98,7 @@ def request_key(
     presentation: str,
     sample: int,
 ) -> str:
-    """Return the key an answer is bought under; `provider` is the pinned one, None where none is pinned."""
+    """Return the key an answer is bought under; `provider` is the pinned one, None if none is pinned."""
     return digest(
         "request",
         prompt_id,

@@ -9,11 +9,11 @@ _TYPE_NAME = re.compile(r"[^\d\s@/\\]{1,40}")
 
 @dataclass(slots=True)
 class IngestReport:
-    """Counts of what reading one file gave and skipped.
+    """Counts of records that were read and skipped in one file.
 
-    `records` counts the file's records by type (`record_type`), `skipped` the skipped ones by reason (a short
-    fixed phrase, never content), `flags` warnings about records that were kept, and `unknown` record types
-    that the reader does not know.
+    `records` counts the file's records by type (`record_type`), `skipped` the skipped ones by reason (a
+    short fixed phrase, never content), `flags` warnings about records that were kept, and `unknown` record
+    types that the reader does not know.
     """
 
     path: str
@@ -38,9 +38,9 @@ class IngestReport:
 
 
 def record_type(value: object) -> str:
-    """Return the type a record names, `untyped` where it names none.
+    """Return the type a record names, `untyped` if it names none.
 
-    What does not look like a type name gives `other`: it may be content, and reports are not redacted.
+    A value that is not a plain type name gives `other`: it may be content, and reports are not redacted.
     """
     if not isinstance(value, str) or not value:
         return "untyped"

@@ -23,14 +23,14 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class LabelSource:
-    """One source of labels, as the registry holds it.
+    """One source of labels, a value of the registry.
 
-    `name` is the value of the column `label_source`, `title` what texts call its pairs (by default `name`),
-    `means` the card's description of them. `better` stands before the chosen action where a hint is shown to
-    a model; `{n}` in it is the number of teachers
-    that agree. `pairs_of_trace` makes the pairs of one trace, at most one a step; it is None where they are
-    made of votes or across traces. Raise `version` when the same trace gives other pairs, so that they are
-    made again. Import large modules inside of `pairs_of_trace`.
+    `name` is the value of the column `label_source`, `title` the name of its pairs in texts (by default
+    `name`), `means` the card's description of them. `better` introduces the chosen action in a hint to a
+    model; `{n}` in it is the number of teachers that agree. `pairs_of_trace` makes the pairs of one trace,
+    at most one a step; it is None if they are made from votes or across traces. Raise `version` when the
+    same trace gives other pairs, so that they are made again. Import large modules inside of
+    `pairs_of_trace`.
     """
 
     name: str
@@ -99,7 +99,7 @@ LABEL_SOURCES: Registry[LabelSource] = Registry(
 
 
 def source_in_words(name: str) -> LabelSource:
-    """Return the label source of a stored name; one without a description where its package was removed."""
+    """Return the label source of a stored name; without a description if its package was removed."""
     if name in ACTION_SOURCES:
         return ACTION_SOURCES[name]
     try:
@@ -109,7 +109,7 @@ def source_in_words(name: str) -> LabelSource:
 
 
 def source_title(name: str) -> str:
-    """Return what texts call the pairs of a label source."""
+    """Return the title of a label source's pairs, for texts."""
     return source_in_words(name).title or name
 
 

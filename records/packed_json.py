@@ -23,7 +23,7 @@ def pack_json(value: Any) -> str:
 
 
 def unpack_json_text(packed: str, most_bytes: int) -> str | None:
-    """Return the JSON text of a packed one, None where it is none or has more than `most_bytes`."""
+    """Return the JSON text of a packed value, None if it is invalid or has more than `most_bytes`."""
     reader = zlib.decompressobj(wbits=31)
     try:
         data = reader.decompress(base64.b64decode("".join(packed.split()), validate=True), most_bytes)

@@ -21,10 +21,10 @@ Verified = Literal["none", "lookahead", "outcome", "execution"]
 class Vote:
     """One teacher's reply as a vote.
 
-    `counted` is False where it does not vote, and `reason` says why (failed call, the student's family, a
-    tool that was not offered, ...). Votes for one action have the same `key`; it is `student` where the
-    action is the student's own. `agrees` is True where the vote supports the action that enough teachers
-    agreed on, the student's own included.
+    `counted` is False if it does not vote, and `reason` says why (failed call, the student's family, a tool
+    that was not offered, ...). Votes for one action have the same `key`; it is `student` if the action is
+    the student's own. `agrees` is True if the vote supports the action that enough teachers agreed on, the
+    student's own included.
     """
 
     teacher: str
@@ -56,11 +56,11 @@ class StepVotes:
 class DPOPair:
     """One preference: in this state, `chosen` rather than `rejected`.
 
-    `state_messages` is a view of the messages shown, stand-ins included; only the release writer copies it.
-    `chosen` and `rejected` are assistant messages. `label_source` names a source of `records.label_source`,
-    or of a package that was removed since. `state_key` is equal for equal states of any session
-    (`records.state_keys`); it is empty where it was not computed, and it is not stored. `weight` (0 to 1) is
-    what the source knows of its errors at this pair, 1 where it knows nothing.
+    `state_messages` is a view of the messages shown, stand-ins for unrecorded text included; only the
+    release writer copies it. `chosen` and `rejected` are assistant messages. `label_source` names a source
+    of `records.label_source`, or of a package that was removed since. `state_key` is equal for equal states
+    of any session (`records.state_keys`); it is empty if it was not computed, and it is not stored.
+    `weight` (0 to 1) is lower if the label may be wrong, 1 if nothing is known of its errors.
     """
 
     step_id: str
@@ -105,7 +105,7 @@ class DPOPair:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> "DPOPair":
-        """Return the pair of a dict that `to_dict` gave. Raises TracemillError where it is none."""
+        """Build a pair from a dict that `to_dict` returned. Raises TracemillError for any other dict."""
         pair = _read(cls, value)
         return replace(pair, state_messages=tuple(pair.state_messages))
 
@@ -155,7 +155,7 @@ class NormalizedDPOPair:
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> "NormalizedDPOPair":
-        """Return the pair of a dict that `to_dict` gave. Raises TracemillError where it is none."""
+        """Build a pair from a dict that `to_dict` returned. Raises TracemillError for any other dict."""
         kept = _read(cls, value)
         pair = replace(kept.pair, state_messages=tuple(kept.pair.state_messages))
         return replace(kept, pair=pair)

@@ -19,9 +19,9 @@ def strip_placeholder_angles(text: str) -> str:
 
 
 def head_with_whole_placeholders(text: str, most: int) -> str:
-    """Return the first `most` characters, fewer where they would end inside a placeholder.
+    """Return the first `most` characters, fewer if they would end inside a placeholder.
 
-    Half a placeholder, as of `user_3f2ac91d` in a path, reads like somebody's name.
+    Half a placeholder, such as that of `user_3f2ac91d` in a path, reads like somebody's name.
     """
     placeholder = _placeholder_around(text, most)
     return text[: placeholder.start() if placeholder else most]

@@ -28,7 +28,7 @@ _KINDS_OF_STAGES = {"no hindsight pair": "no self-repair"}
 
 
 def reason_in_words(reason: str) -> str:
-    """Return a stored reason in plain words; one without any as it is, its underscores as blanks."""
+    """Return a stored reason in plain words; an unknown one with blanks for its underscores."""
     return PLAIN_WORDS.get(reason) or reason.replace("_", " ")
 
 

@@ -6,8 +6,9 @@ from typing import NamedTuple
 class Project(NamedTuple):
     """A folder with all below it; without a folder, a project's name, a repository or a source.
 
-    `digest` is a hash of the recorded name under the workspace's redaction key: folders of two people differ
-    even where their redacted paths are equal. `name` and `place` are redacted, and the same in every trace.
+    `digest` is a hash of the recorded name under the workspace's redaction key: folders of two people
+    differ even if their redacted paths are equal. `name` and `place` are redacted, and the same in every
+    trace.
     """
 
     digest: str

@@ -28,10 +28,9 @@ class Registry(Generic[T]):
     """Values of one kind by name.
 
     `kind` names the kind in errors, `group` is the group of the entry points, `own` maps names to
-    `module:attribute` for the values of tracemill. These come first, in their order; those of packages follow
-    by name, and names must be unique. `fits` checks a value that a package gives under a name, and `expected`
-    describes a valid one. With `on_import_error`, iteration reports a value that cannot be imported once and
-    goes on.
+    `module:attribute` for the values of tracemill. These come first, in their order; those of packages
+    follow by name, and names must be unique. `fits` checks a package's value, and `expected` describes a
+    valid one. With `on_import_error`, iteration reports a value that cannot be imported once and continues.
     """
 
     def __init__(

@@ -83,12 +83,12 @@ class TeacherReply:
 
 @dataclass(frozen=True, slots=True)
 class AskDecision:
-    """The decision to ask a teacher at a step, written before any money is spent and replayed on a rerun.
+    """The decision to ask a teacher at a step, stored before money is spent and reused on a rerun.
 
-    `coin` in [0, 1) is a hash of seed and step; the teacher is asked where `coin < probability`. `outcome` is
+    `coin` in [0, 1) is a hash of seed and step; the teacher is asked if `coin < probability`. `outcome` is
     set after the replay: `asked`, or why not (the label was certain without it, a cap or the deadline was
-    met); such an answer is censored, not missing. A gate that selects steps records its inputs: the step's
-    `features`, its `belief` (probability of a pair), the expected cost, and `explore`, the
+    reached); such an answer is censored, not missing. A gate that selects steps records its inputs: the
+    step's `features`, its `belief` (probability of a pair), the expected cost, and `explore`, the
     probability of asking regardless of the belief.
     """
 

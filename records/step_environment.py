@@ -7,15 +7,15 @@ from tracemill.records.trace import TraceState
 
 
 class NotExecuted(Exception):
-    """An environment could not execute an action from a state: it says nothing of the action."""
+    """An environment could not execute an action; this says nothing about the action's quality."""
 
 
 @runtime_checkable
 class StepEnvironment(Protocol):
     """An environment that restores a recorded state and executes actions in it.
 
-    `name` is that of the entry point. `version` is in the fingerprint of labels: raise it when the same
-    action may end otherwise.
+    `name` is that of the entry point. `version` is part of the fingerprint of labels: raise it when the
+    same action may end in another way.
     """
 
     name: str
@@ -26,9 +26,9 @@ class StepEnvironment(Protocol):
         ...
 
     def succeeds(self, state: TraceState, action: Action, run: int) -> bool:
-        """Restore the state, execute the action, go on by a fixed policy, and return whether it ends well.
+        """Restore the state, execute the action, continue by a fixed policy, and return whether it succeeds.
 
-        `run` counts from 0 and seeds whatever is drawn, so that both sides meet the same draws. Raises
-        NotExecuted where the state or the action could not be run.
+        `run` counts from 0 and seeds all random draws, so that both sides get the same draws. Raises
+        NotExecuted if the state or the action could not be run.
         """
         ...

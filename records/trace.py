@@ -36,7 +36,7 @@ class Usage:
 class Step:
     """One action of the agent: it saw `context.messages[:cut]` and did `context.messages[cut]`.
 
-    `native_id` is the source's own id of the model response; `cwd` the working directory then, where known. A
+    `native_id` is the source's own id of the model response; `cwd` the working directory then, if known. A
     message that is not a whole action of a model (synthetic, API error, cut off) is not a Step.
     """
 
@@ -52,11 +52,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """The parts of what the agent saw that the source recorded.
+    """The parts of the agent's prompts that the source recorded.
 
-    `context` is `complete` where every prefix is what the agent was sent, `lost` where the beginning is
-    missing. It is `approximate` where the harness may have shortened older messages without recording it, or
-    where a stand-in replaces unrecorded text.
+    `context` is `complete` if every prefix is the prompt that was sent, `lost` if the beginning is missing.
+    It is `approximate` if the harness may have shortened older messages without recording it, or if a
+    stand-in replaces unrecorded text.
     """
 
     system: Literal["recorded", "absent"] = "absent"
@@ -125,8 +125,8 @@ class Trace:
     def to_messages(self, context: int = -1) -> list[dict[str, Any]]:
         """Return the messages of one context as OpenAI chat messages, by default of the last one.
 
-        A session has several contexts where the agent's history was cleared, compacted or taken back. What
-        only the recording knows (reasoning, why a call failed) is left out.
+        A session has several contexts if the agent's history was cleared, compacted or rewound. Fields of
+        the recording alone (reasoning, why a call failed) are left out.
         """
         return [message.to_wire() for message in self.contexts[context].messages]
 
@@ -164,7 +164,7 @@ class MessageView(Sequence[Message]):
 
     @property
     def whole(self) -> tuple[Message, ...]:
-        """Return all messages of the tuple, those behind the cut too."""
+        """Return all messages of the tuple, also those after the cut."""
         return self._messages
 
     def __len__(self) -> int:
@@ -199,7 +199,7 @@ class MessageView(Sequence[Message]):
 
 @dataclass(frozen=True, slots=True)
 class TraceState:
-    """A view of one step: what the agent saw, and what it did."""
+    """A view of one step: the messages the agent saw, and its action."""
 
     trace: Trace
     context: Context
@@ -218,7 +218,7 @@ class TraceState:
 
     @property
     def fidelity(self) -> Fidelity:
-        """Return which parts of what the agent saw at this step are recorded."""
+        """Return which parts of the agent's prompt at this step are recorded."""
         context, fidelity, index = self.context, self.context.fidelity, self.step.index
         if fidelity.context == "complete" or (fidelity.context == "lost" and index >= context.lost_from):
             return fidelity
@@ -234,11 +234,11 @@ class TraceState:
 
     @property
     def student_action(self) -> Action:
-        """Return what the agent did."""
+        """Return the agent's action."""
         return Action.of(self.context.messages[self.step.cut])
 
     @property
     def results(self) -> tuple[Message, ...]:
-        """Return the tool results right behind the action, in the recorded order."""
+        """Return the tool results right after the action, in the recorded order."""
         after = self.context.messages[self.step.cut + 1 :]
         return tuple(takewhile(lambda message: message.role == "tool", after))

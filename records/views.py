@@ -44,8 +44,8 @@ class StepRun:
 class CandidateAction:
     """One action at a step, and the teachers that voted for it.
 
-    `agreed` is True where the pair of the step rests on these votes. Actions of one intent are listed apart
-    here, though the vote may count them as one.
+    `agreed` is True if the pair of the step rests on these votes. Actions of one intent are listed
+    separately here, though the vote may count them as one.
     """
 
     message: Message
@@ -58,8 +58,8 @@ class CandidateAction:
 class SoftStep:
     """The votes at a step as a distribution over actions, the most frequent first.
 
-    `student` is the index of the agent's own action among them, -1 where nobody voted for it. `evidence` is
-    that of the teachers' pair of the step, empty where they made none.
+    `student` is the index of the agent's own action among them, -1 if it got no vote. `evidence` is that of
+    the teachers' pair of the step, empty if they made none.
     """
 
     origin: StepOrigin
@@ -77,12 +77,12 @@ class SoftStep:
 class ActionLabel:
     """One action that is right at a step according to votes or outcomes.
 
-    `label_source` is a name of `records.label_source`; `same_as_student` is True where the action is the
-    agent's own. `verdict` is the result of the vote at the step, empty where there was none; `teachers` and
+    `label_source` is a name of `records.label_source`; `same_as_student` is True if the action is the
+    agent's own. `verdict` is the result of the vote at the step, empty without a vote; `teachers` and
     `families` voted for the action, `n_votes` counts all votes, and `cost_usd` is the cost of all of them.
-    `weight` (0 to 1) is used in training. `outcome_weight` (0 to 1) is what session outcomes say of the
-    action, None where they say nothing; `outcome_support` counts the other solved sessions that took its
-    least usual element. `pair_id` names the pair made here of the same action. Only the release writer sets
+    `weight` (0 to 1) is used in training. `outcome_weight` (0 to 1) is lower if session outcomes contradict
+    the action, None if they say nothing; `outcome_support` counts the other solved sessions that have its
+    rarest feature. `pair_id` names the pair at this step with the same action. Only the release writer sets
     `state_messages` and `tools`.
     """
 

@@ -73,7 +73,7 @@ def stratum_of_facts(facts: StratumFields, by: Iterable[str]) -> Stratum:
 
 
 def stratum_length_bucket(steps: int | None) -> str:
-    """Return the class of so many steps; classes double: `1`, `2`, `3-4`, `5-8`, `9-16` and on."""
+    """Return the size class of a number of steps; classes double: `1`, `2`, `3-4`, `5-8`, and so on."""
     if steps is None:
         return ""
     if steps <= 2:

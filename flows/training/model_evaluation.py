@@ -28,7 +28,7 @@ _READ = {"max_length", "context", "device", "chat_template", "environment"}
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """Tasks `first` to `first + tasks - 1` of the world `module:class`, and how models act in them."""
+    """Tasks `first` to `first + tasks - 1` of the world `module:class`, and sampling settings of models."""
 
     world: str
     first: int = 0

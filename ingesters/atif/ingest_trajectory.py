@@ -176,7 +176,7 @@ def _trace_seed(run: Mapping[str, Any]) -> str:
 
 
 def _contexts(listed: list[Any], agent: Mapping[str, Any], report: IngestReport) -> list[Context]:
-    """Return the contexts of a trajectory; one behind a compaction lacks what replaced the history."""
+    """Return the contexts of a trajectory; one after a compaction lacks the text that replaces history."""
     continued = "continuation_index" in as_mapping(agent.get("extra"))
     built: list[Context] = []
     context = GrowingContext("compaction" if continued else "start")

@@ -123,7 +123,7 @@ class PromptQueue:
                     return
 
     def _open_guess(self, order: int, removed: _QueuedPrompt) -> _UncertainRemoval | None:
-        """Return the guess that a nameless `remove` is part of, None where only one kind of prompt waited."""
+        """Return the uncertain removal of a `remove` without content, None if only one kind waited."""
         kind = _is_of_task(removed.text)
         others = [p for p in self._waiting if _fits_a_turn(p.text) and _is_of_task(p.text) != kind]
         guess = self._guess or (_UncertainRemoval(order) if others else None)

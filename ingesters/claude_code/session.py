@@ -15,14 +15,14 @@ SYNTHETIC = "<synthetic>"
 
 @dataclass(slots=True)
 class SessionEntry:
-    """One record, as far as contexts need it; `order` is its line.
+    """One record with the fields that contexts need; `order` is its line.
 
-    A `queued` entry is a prompt that only the queue holds: no record hangs on it, it was typed at the line
-    `typed`, and `doubt` says why the agent may not have seen it there. `meta` is set on text that the user
-    did not write, `stopped` where the response has a stop reason, `cut_off` where it was interrupted. `role`
-    is that of the text; `is_stand_in` is True where wording or role is a stand-in. `snapshot` is the recorded
-    system prompt and tools. `unread` is True where part of text or calls is not understood, `unread_results`
-    names the calls with such results.
+    A `queued` entry is a prompt that only the queue holds: no record has it as parent, it was typed at the
+    line `typed`, and `doubt` says why the agent may not have seen it there. `meta` is set on text that the
+    user did not write, `stopped` if the response has a stop reason, `cut_off` if it was interrupted. `role`
+    is that of the text; `is_stand_in` is True if wording or role is a stand-in for unrecorded text.
+    `snapshot` is the recorded system prompt and tools. `unread` is True if part of text or calls is not
+    understood, `unread_results` names the calls with such results.
     """
 
     order: int

@@ -20,8 +20,8 @@ _INTERRUPTED = "[Request interrupted by user"
 class StepUnit:
     """One response of the model: its merged chunks and the results of its calls.
 
-    `stopped` is True where its last chunk has a stop reason. `cut_off` is True where the user interrupted it:
-    it is then a fragment and not an action. The same holds where part of it is not understood (`unread`);
+    `stopped` is True if its last chunk has a stop reason. `cut_off` is True if the user interrupted it: it
+    is then a fragment and not an action. The same holds if part of it is not understood (`unread`);
     `unread_results` are the calls whose results are not understood. `home` is the draft it was first placed
     in.
     """
@@ -63,11 +63,11 @@ class StepUnit:
 
 @dataclass(slots=True)
 class TextUnit:
-    """A message between steps; `spoken` is True where the user wrote it and the next message hangs on it.
+    """A message between steps; `spoken` is True if the user wrote it and it is the next message's parent.
 
-    No message hangs on a `queued` one, which was typed at the line `typed`; `doubt` says why the agent may
-    not have seen it there. `is_stand_in` is True where wording or role is a stand-in, `unread` where part
-    of it is not understood.
+    A `queued` one is no message's parent and was typed at the line `typed`; `doubt` says why the agent may
+    not have seen it there. `is_stand_in` is True if wording or role is a stand-in for unrecorded text,
+    `unread` if part of it is not understood.
     """
 
     uuid: str
@@ -173,7 +173,7 @@ def _add_chunk(step: StepUnit, entry: SessionEntry) -> None:
 
 
 def _later(before: Usage | None, now: Usage | None) -> Usage | None:
-    """Return the later usage, completed by the earlier one."""
+    """Return the later usage, with missing fields from the earlier one."""
     if before is None or now is None:
         return now or before
     return Usage(

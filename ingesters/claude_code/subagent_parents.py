@@ -53,7 +53,7 @@ def subagent_session_folder(path: Path) -> Path | None:
 
 
 def has_subagent_file(path: Path, agent: str) -> bool:
-    """Return whether a file of this agent lies beside that of the session."""
+    """Return whether a file of this agent is beside that of the session."""
     name = f"agent-{agent}"
     if Path(name).name != name:
         return False
@@ -69,7 +69,7 @@ def _workflow_run(path: Path) -> str:
 
 
 def _main_files(path: Path, session_id: str) -> Iterator[Path]:
-    """Yield the paths where the session's own file may lie."""
+    """Yield the paths where the session's own file may be."""
     folder = subagent_session_folder(path)
     for suffix in _SUFFIXES:
         if folder is not None:

@@ -39,7 +39,7 @@ class CheckedStep(NamedTuple):
 
 
 class PromptCheck:
-    """The check of one trace, fed with its steps context by context."""
+    """The check of one trace; its steps are added context by context."""
 
     def __init__(self) -> None:
         self._first: list[tuple[int, int]] = []
@@ -62,7 +62,7 @@ class PromptCheck:
     def check_step(self, step: CheckedStep, first: bool, fresh: bool) -> Fault:
         """Check one step and return its fault, "" for none.
 
-        `first` is True for the first step of a context, `fresh` where that context shares nothing with an
+        `first` is True for the first step of a context, `fresh` if that context shares nothing with an
         older one and all of it is recorded.
         """
         self._segment.append((step.chars, step.tokens))

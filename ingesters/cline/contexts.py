@@ -54,7 +54,7 @@ class HistoryView(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """A summary or a truncation: the place of its record, and its time where that is not its place."""
+    """A summary or a truncation: the place of its record, and its time if that differs."""
 
     place: int
     name: str | None
@@ -109,7 +109,7 @@ class TaskContexts:
         )
 
     def _look(self, place: int) -> None:
-        """Begin a context where the prompt of an answer does not continue the one before it."""
+        """Begin a context if the prompt of an answer does not continue the one before it."""
         time = _time(self.records[place])
         self._request = request = self.files.request_of(place, time)
         asked = request.time if request else time
@@ -200,7 +200,7 @@ class TaskContexts:
         return self.records[event.place].get("role") == "user"
 
     def _show(self, place: int, own: bool) -> None:
-        """Add what a prompt shows of a record."""
+        """Add the part of a record that a prompt shows."""
         record = self.records[place]
         unread = self._unread(record)
         if unread and own:
@@ -314,7 +314,7 @@ class TaskContexts:
         return StepMetadata(model, first_text(record.get("id")), usage, self.cwd, stamp)
 
     def _note_environment(self, record: Mapping[str, Any]) -> None:
-        """Note folder and model, which texts of the user name."""
+        """Record the folder and model that texts of the user name."""
         if record.get("role") != "user":
             return
         for block in map(as_mapping, blocks_of(record.get("content"))):

@@ -38,7 +38,7 @@ def _detect_list(values: Sequence[Record]) -> str | None:
 
 
 def _is_foreign(value: Record) -> bool:
-    """Return whether an object is of no history: without content, or of a role that none has."""
+    """Return whether an object cannot be a history record: no content, or an unknown role."""
     if value.get("type") == "reasoning":
         return False
     return value.get("role") in ("system", "developer", "tool", None) or "content" not in value

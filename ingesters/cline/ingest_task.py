@@ -73,7 +73,7 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 
 def _flag_files(records: list[dict[str, Any]], files: TaskFiles, report: IngestReport) -> None:
-    """Flag what the files beside the history say of messages that are gone."""
+    """Flag missing messages that the files beside the history mention."""
     if not files.has_view:
         report.flags[NO_VIEW] += 1
     answers = sum(record.get("role") == "assistant" for record in records)
@@ -85,7 +85,7 @@ def _flag_files(records: list[dict[str, Any]], files: TaskFiles, report: IngestR
 
 
 def _is_roo(records: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether Roo Code wrote a history, by its keys and by what it says of the environment."""
+    """Return whether Roo Code wrote a history, by its keys and its text about the environment."""
     if any(not _ROO_KEYS.isdisjoint(record) for record in records):
         return True
     texts = (blocks_text(record.get("content")) for record in records[:4] if record.get("role") == "user")

@@ -133,7 +133,7 @@ def named_result(text: str) -> str | None:
 
 
 def result_failure(text: str, flag: bool | None) -> tuple[bool | None, ErrorKind | None]:
-    """Return whether a result says that its call failed, and why; None where it does not say."""
+    """Return whether a result reports a failure of its call, and why; None if it does not say."""
     match = _RESULT.match(text)
     body = text[match.end() :] if match else text
     head = body.lstrip()[:_HEAD]

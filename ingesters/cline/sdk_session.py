@@ -112,7 +112,7 @@ def _contexts(
     cwd: str | None,
     report: IngestReport,
 ) -> list[Context]:
-    """Return the context of the session, and the one behind its last compaction where it had one."""
+    """Return the context of the session, and the one after its last compaction, if any."""
     count, summary = compaction.get("source_message_count"), compaction.get("messages")
     split = count if isinstance(count, int) and isinstance(summary, list) and count > 0 else None
     builders = [_SessionContext(session, cwd, report)]
@@ -146,7 +146,7 @@ class _SessionContext:
         self.lost_from: int | None = None
 
     def add(self, record: Any, copied: bool = False) -> None:
-        """Add a message; what a compaction kept (`copied`) is shown and no step."""
+        """Add a message; one that a compaction kept (`copied`) is shown and is not a step."""
         message = as_mapping(record)
         self.place += 1
         role = message.get("role")
@@ -182,7 +182,7 @@ class _SessionContext:
         self.growing.add_action(answer, metadata)
 
     def _add_user(self, message: Mapping[str, Any], copied: bool) -> None:
-        """Add the results in a message of the user, then what the user said."""
+        """Add the results in a message of the user, then the user's text."""
         said: list[Any] = []
         for block in blocks_of(message.get("content")):
             if as_mapping(block).get("type") != "tool_result":

@@ -48,7 +48,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """A request of the view: when it was made, what it says of its cost."""
+    """A request of the view: its time, and its cost data."""
 
     time: int
     metadata: Mapping[str, Any]
@@ -108,7 +108,7 @@ def task_id(path: Path, item: Mapping[str, Any]) -> str | None:
 
 
 def read_task_files(path: Path, report: IngestReport) -> TaskFiles:
-    """Return what the files beside a history say; a damaged one is flagged."""
+    """Read the files beside a history; a damaged one is flagged."""
     files = TaskFiles()
     view = _read(path.parent / VIEW, list, report)
     if view is not None:

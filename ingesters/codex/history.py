@@ -43,7 +43,7 @@ _STYLE = PromptStyle(by_arrival=True)
 
 @dataclass(slots=True)
 class _Answer:
-    """The items of the model since the last item of another side."""
+    """The items of the model since the last item of another role."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
@@ -87,7 +87,7 @@ class CodexHistory:
         self._opened: int | None = None
 
     def _approximated(self) -> None:
-        """Note that the prompts from the next step on are not known in full."""
+        """Mark the prompts from the next step on as not fully known."""
         if self._approximate is None:
             self._approximate = len(self._context.steps)
 
@@ -179,7 +179,7 @@ class CodexHistory:
         self._waits = [each for each in self._waits if each != message.tool_call_id]
 
     def _abort_calls(self) -> None:
-        """Answer the calls without a result as Codex does before it sends the next prompt."""
+        """Add results to unanswered calls, in the way that Codex does before it sends the next prompt."""
         waits, self._waits = self._waits, []
         for call_id in waits:
             self._context.add_result(
@@ -194,16 +194,16 @@ class CodexHistory:
         self._opened = len(self._context.messages)
 
     def begin_user_turn(self) -> None:
-        """Note that the user typed the last text; it is taken back with what the turn shows before it.
+        """Record that the user typed the last text; a rollback removes it with the turn's texts before it.
 
-        What stands before the first text of a session opens it and stays.
+        Texts before the first user text of a session stay.
         """
         typed, opened = len(self._context.messages) - 1, self._opened
         self._turns.append(typed if opened is None or not self._turns else opened)
         self._opened = None
 
     def set_limit(self, limit: int, in_tokens: bool) -> None:
-        """Take the length from which on Codex shortens a result; the file holds the whole of it."""
+        """Set the length at which Codex truncates a result; the file holds the whole result."""
         self.turn.shown_bytes = limit * (_BYTES_PER_TOKEN if in_tokens else 1) * _TOLERANCE
 
     def report_tokens(self, info: Mapping[str, Any]) -> None:
@@ -220,7 +220,7 @@ class CodexHistory:
     def compact(self, payload: Mapping[str, Any]) -> None:
         """Begin a context with the history that replaces the one so far.
 
-        A version that does not record it keeps the texts of the user and puts the summary behind them.
+        A version that does not record it keeps the texts of the user and puts the summary after them.
         """
         self.close_answer()
         old = self._end()
@@ -255,7 +255,7 @@ class CodexHistory:
         self._approximate = None if approximate is None else 0
 
     def _end(self) -> GrowingContext:
-        """Close the current context and keep it where it has steps."""
+        """Close the current context and keep it if it has steps."""
         self._abort_calls()
         context = self._context
         context.close_calls()

@@ -130,7 +130,7 @@ def _is_own(payload: Mapping[str, Any], timestamp: str | None, session: _Session
     """Return whether a record of a fork is its own.
 
     Ids of sessions and turns are UUIDs that begin with the time: a turn that began before the session is
-    copied. Without such ids, what is copied is told by its time, since it is written at once.
+    copied. Without such ids, copied records are recognised by their time, since they are written at once.
     """
     turn, own = first_text(payload.get("turn_id")), session.id
     if turn is not None and own is not None and len(turn) == len(own) == 36:
@@ -150,7 +150,7 @@ def _seconds(text: str) -> float | None:
 
 
 def _add_turn(payload: Mapping[str, Any], history: CodexHistory) -> None:
-    """Take the settings of a turn."""
+    """Set the settings of a turn."""
     history.close_answer()
     history.turn.model = first_text(payload.get("model")) or history.turn.model
     history.turn.cwd = first_text(payload.get("cwd")) or history.turn.cwd

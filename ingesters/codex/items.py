@@ -99,7 +99,7 @@ def parse_codex_call(item: Mapping[str, Any], fallback: str) -> ToolCall | None:
 
 
 def join_tool_name(space: str | None, name: str) -> str:
-    """Return the name of a tool behind the name of its group."""
+    """Return a tool name with its group's name as prefix."""
     return f"{space.removesuffix('__')}__{name}" if space else name
 
 

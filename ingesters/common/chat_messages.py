@@ -152,9 +152,9 @@ def _prompt_lines(text: str) -> re.Match[str] | None:
 
 
 def _told_by_envelope(text: str) -> tuple[bool, ErrorKind | None] | None:
-    """Return what a result that is an object says of its call, None where it says nothing.
+    """Return the success or failure that a JSON result reports, None if it reports neither.
 
-    Hermes writes output and exit code of a command, of other tools whether they succeeded.
+    Hermes writes output and exit code of a command, and for other tools whether they succeeded.
     """
     try:
         value = orjson.loads(text)

@@ -36,7 +36,7 @@ _MAX_BYTES = 64_000_000
 
 
 class Verdicts:
-    """The verdicts around the runs of one ingest; each file is read once."""
+    """The evaluation verdicts around the runs of one ingest; each file is read once."""
 
     def __init__(self) -> None:
         self._read: dict[str, Any] = {}

@@ -31,7 +31,7 @@ _SHAPES = (
 
 
 def name_foreign_row(row: Mapping[str, Any]) -> str:
-    """Return what a row without a session holds, "" where it is of no well-known shape."""
+    """Return a description of a row without a session, "" if its shape is not well known."""
     return next((name for name, keys in _SHAPES if all(key in row for key in keys)), "")
 
 

@@ -38,8 +38,8 @@ class StepMetadata:
 class PromptStyle:
     """The form in which a harness shows a conversation to its model.
 
-    A user text behind a user text is merged into it (`merges_users`) or begins with `user_gap`. Results stand
-    in the order of their calls, or in the order they came (`by_arrival`).
+    A user text that follows a user text is merged into it (`merges_users`) or begins with `user_gap`.
+    Results come in the order of their calls, or of their arrival (`by_arrival`).
     """
 
     user_gap: str = ""
@@ -49,7 +49,7 @@ class PromptStyle:
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A call of the last action, its result if there is one, and the position in which that came."""
+    """A call of the last action, its result if there is one, and the order of the result's arrival."""
 
     id: str
     name: str
@@ -61,7 +61,7 @@ class GrowingContext:
     """One context under construction, which begins with `messages`.
 
     `unfinished` is True while calls of the last action have no result, `displaced` once a text was moved
-    behind results that came after it.
+    after results that came later.
     """
 
     def __init__(
@@ -89,14 +89,14 @@ class GrowingContext:
         return bool(self._open)
 
     def add_message(self, message: Message) -> None:
-        """Add a message that is not an action; it comes behind the results of open calls."""
+        """Add a message that is not an action; it comes after the results of open calls."""
         if self._open:
             self._waiting.append(message)
         else:
             self._append(message)
 
     def add_action(self, message: Message, metadata: StepMetadata | None) -> None:
-        """Add an action of the agent, as a step where its metadata are given."""
+        """Add an action of the agent; it is a step if metadata are given."""
         self.close_calls()
         if metadata is not None:
             self.steps.append(metadata.step(len(self.steps), len(self.messages)))
@@ -117,7 +117,7 @@ class GrowingContext:
             self.steps[-1] = replace(self.steps[-1], usage=usage)
 
     def add_result(self, message: Message) -> str:
-        """Add a tool result behind its call; return "", or the reason where it is left out."""
+        """Add a tool result after its call; return "", or the reason if it is left out."""
         call_id = message.tool_call_id or ""
         call, answered = None, 0
         for each in self._open:

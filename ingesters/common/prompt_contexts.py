@@ -21,8 +21,8 @@ Read = Callable[[Mapping[str, Any]], Message | None]
 class Turn:
     """One step of a run, with messages as the source holds them.
 
-    `prompt` is what was shown, `action` the answer, `results` the results of its calls. `exact` is False
-    where the prompt is rebuilt and may have been shown shortened.
+    `prompt` is the prompt shown, `action` the answer, `results` the results of its calls. `exact` is False
+    if the prompt is rebuilt and may have been shown shortened.
     """
 
     prompt: list[Any]
@@ -35,7 +35,7 @@ class Turn:
 class PromptContexts:
     """Builder of contexts from turns.
 
-    `read` makes a message of an object of the source, None of what is not a message.
+    `read` parses an object of the source as a message, None if it is not one.
     """
 
     def __init__(self, read: Read) -> None:
@@ -110,7 +110,7 @@ class PromptContexts:
             self._paired.add(message)
 
     def _context_start(self, plain: Sequence[Message | None]) -> ContextStart:
-        """Return why a prompt starts a context; with the last answer at its place, older messages changed."""
+        """Return why a prompt starts a context; if the last answer is in place, older messages changed."""
         place = len(self._plain) - 1
         if place < 0:
             return "start"

@@ -131,12 +131,12 @@ class ConversationContext:
         self.growing.add_message(Message("user", text))
 
     def _finish_turn(self, cut: bool = False) -> None:
-        """Finish the answer, and with it what the user's message was answered."""
+        """Finish the answer, and with it the response to the user's message."""
         self._finish_answer(cut)
         self.turn = 0
 
     def _finish_answer(self, cut: bool = False) -> None:
-        """Add the answer with its results, as a step where it is whole."""
+        """Add the answer with its results; it is a step if it is complete."""
         answer, self.answer = self.answer, _Answer()
         if not answer.messages:
             return
@@ -163,7 +163,7 @@ class ConversationContext:
                 self.growing.add_result(result)
 
     def _metadata(self, answer: _Answer) -> StepMetadata:
-        """Return the metadata of the next step, and note from where on prompts are lost."""
+        """Return the metadata of the next step, and mark prompts from the first incomplete one as lost."""
         self.growing.close_calls()
         if self.lost and self.lost_from is None:
             self.lost_from = len(self.growing.steps)

@@ -144,7 +144,7 @@ def _listed(record: Record | None, key: str) -> list[Record]:
 def _composer(
     named: str | None, metadata: Record, connection: sqlite3.Connection | None, report: IngestReport
 ) -> Conversation:
-    """Return a conversation of the composer, with what early versions kept apart put into its messages."""
+    """Return a conversation of the composer, with separately stored parts put into its messages."""
     messages: list[Record | None] = list(_listed(metadata, "conversation"))
     headers = _listed(metadata, "fullConversationHeadersOnly")
     if headers:

@@ -10,12 +10,12 @@ from tracemill.records.trace import Trace
 
 
 def _no_record(record: Record) -> str | None:
-    """Detect no JSON object: conversations stand in a database or in Markdown."""
+    """Return None: conversations are in a database or in Markdown, never in a JSON object."""
     return None
 
 
 def _detect_database(path: Path) -> str | None:
-    """Detect a database by the keys of conversations; the log beside it is asked where they are not in it."""
+    """Detect a database by the keys of conversations, also in its write-ahead log."""
     from tracemill.ingesters.cursor.conversations import holds_conversations
     from tracemill.ingesters.reading.sqlite_files import find_in_database
 

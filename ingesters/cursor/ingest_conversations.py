@@ -42,9 +42,9 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 
 def iter_export_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield no trace, and count the answers of exports: what the agent called is left out of them.
+    """Yield no trace, and count the answers of exports: exports leave out the agent's calls.
 
-    Nobody can judge such a step: its text alone would look like the end of the work. Raises SourceError where
+    Such a step cannot be judged: its text alone would look like the end of the work. Raises SourceError if
     the file cannot be read.
     """
     for who, said in read_exports(path, report):

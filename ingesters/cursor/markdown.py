@@ -25,7 +25,7 @@ def begins_export(head: bytes) -> bool:
 
 
 def read_exports(path: Path, report: IngestReport) -> Iterator[tuple[str, str]]:
-    """Yield who said what in the exports of a file. Raises SourceError where it cannot be read."""
+    """Yield role and text of the messages in the exports of a file. Raises SourceError if unreadable."""
     with raise_source_errors(path), open_bytes(path) as stream:
         data = stream.read()
     try:

@@ -30,7 +30,7 @@ _BUILT_IN_MODELS = ("default", "auto", "")
 
 
 def role_of(message: Record) -> str:
-    """Return who speaks in a message."""
+    """Return the role of a message."""
     kind = message.get("type")
     return "user" if kind == 1 else "assistant" if kind == 2 else "other"
 
@@ -55,7 +55,7 @@ def tool_of(message: Record) -> Record:
 
 
 def unread_parts(message: Record) -> list[str]:
-    """Return the names of what is not read of a message."""
+    """Return the names of the unread parts of a message."""
     unread = []
     if message.get("type") not in (1, 2):
         unread.append("type")
@@ -70,13 +70,13 @@ def unread_parts(message: Record) -> list[str]:
 
 
 def has_attachments(message: Record) -> bool:
-    """Return whether a prompt showed more of a message of the user than its text."""
+    """Return whether a prompt showed more of a user message than its text."""
     context = as_mapping(message.get("context"))
     return any(message.get(key) for key in _ATTACHED) or any(context.get(key) for key in _CONTEXT)
 
 
 def answer_key(tool: Record) -> str:
-    """Return what the calls of one answer share, "" where that is not recorded."""
+    """Return the value that the calls of one answer share, "" if it is not recorded."""
     same = _OF_ONE_ANSWER.fullmatch(first_text(tool.get("toolCallId")) or "")
     return first_text(tool.get("modelCallId"), same[1] if same else None) or ""
 
@@ -114,7 +114,7 @@ def make_result(tool: Record, call_id: str) -> Message | None:
 
 
 def _parsed(value: Any) -> Any:
-    """Return a value that may be JSON in a text; a text that is none stays as it is, an empty one is None."""
+    """Return the parsed value of a JSON text; other text stays as it is, an empty one is None."""
     if not isinstance(value, str):
         return value
     if not value:
@@ -126,7 +126,7 @@ def _parsed(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a result as text: what a command printed, what a file holds, else the recorded value."""
+    """Return a result as text: a command's output, a file's text, else the recorded value."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -90,7 +90,7 @@ def _records(path: Path, report: IngestReport) -> Iterable[Mapping[str, Any]]:
 
 @dataclass(slots=True)
 class GeminiSession:
-    """A session under construction: its metadata, and the messages as they are now."""
+    """A session under construction: its metadata, and its current messages."""
 
     report: IngestReport
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class GeminiSession:
             self.report.records[record_type(record.get("type"))] += 1
 
     def close(self, following: ContextStart) -> None:
-        """End the context of the current messages; `following` is why the next one begins."""
+        """End the context of the current messages; `following` is the reason for the next one."""
         context = _ContextBuilder(self).build()
         if context.steps:
             self.contexts.append(context)
@@ -157,7 +157,7 @@ class GeminiSession:
 
 
 def _rendered(messages: Records) -> list[Any]:
-    """Return what a prompt shows of the messages."""
+    """Return the messages in the form that a prompt shows."""
     shown = (record for record in messages.values() if record.get("type") not in UNSHOWN)
     return [
         (record.get("type"), content_text(record.get("content")), recorded_results(record))
@@ -242,7 +242,7 @@ class _ContextBuilder:
                 self.report.skipped[reason] += 1
 
     def _note_step(self, metadata: StepMetadata) -> None:
-        """Note the fidelity of the next step; a prompt that shrank was shortened without a record."""
+        """Record the fidelity of the next step; a prompt that shrank was shortened without a record."""
         index, tokens = len(self.growing.steps), metadata.usage.prompt_tokens or 0
         if tokens and tokens < _SHRANK * self.tokens:
             self.report.flags[FEWER_TOKENS] += 1
@@ -259,7 +259,7 @@ class _ContextBuilder:
 def _joined(
     records: Iterable[Mapping[str, Any]], report: IngestReport, done: set[str]
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the records; the calls of an answer that a notice cut off from its text come with the text.
+    """Yield the records; calls that a notice separated from their answer's text are joined to it.
 
     Such a second record holds calls alone and no tokens of its own.
     """

@@ -36,13 +36,13 @@ def unread_parts(content: Any) -> list[str]:
 
 
 def recorded_calls(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the calls of an answer that stand beside its content."""
+    """Return the calls of an answer that are recorded beside its content."""
     listed = record.get("toolCalls")
     return [call for call in listed if isinstance(call, dict)] if isinstance(listed, list) else []
 
 
 def unread_recorded_calls(record: Mapping[str, Any]) -> list[str]:
-    """Return the names of what is not read of the calls of an answer."""
+    """Return the names of the unread parts of an answer's calls."""
     listed = record.get("toolCalls")
     if listed is not None and not isinstance(listed, list):
         return ["toolCalls"]
@@ -91,7 +91,7 @@ def answer_message(record: Mapping[str, Any]) -> Message:
 
 
 def recorded_results(record: Mapping[str, Any]) -> list[Message]:
-    """Return the results that stand beside the calls of an answer."""
+    """Return the results that are recorded beside the calls of an answer."""
     results: list[Message] = []
     for place, call in enumerate(recorded_calls(record)):
         if call.get("result"):

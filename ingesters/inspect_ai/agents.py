@@ -16,7 +16,7 @@ _SCORERS = ("scorer", "scorers")
 
 @dataclass(frozen=True, slots=True)
 class AgentIdentity:
-    """An agent: its key ("" for the main one), the call that started it, and whether it is a scorer."""
+    """An agent of a sample: its key ("" for the main one), its starting call, and whether it is a scorer."""
 
     key: str = ""
     call_id: str | None = None
@@ -28,7 +28,7 @@ _MAIN = AgentIdentity()
 
 @dataclass(slots=True)
 class SampleAgents:
-    """The spans of a sample by id, and the calls by the span of the tool or of the agent that they began."""
+    """The spans of a sample by id, and calls by the tool or agent span that they began."""
 
     spans: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     calls: dict[str, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class SampleAgents:
 
     @classmethod
     def of(cls, events: Sequence[Any]) -> "SampleAgents":
-        """Return those of a sample's events."""
+        """Build it from a sample's events."""
         agents = cls()
         for event in map(as_mapping, events):
             named = first_text(event.get("id"))
@@ -51,7 +51,7 @@ class SampleAgents:
     def walk(
         self, events: Sequence[Any], within: AgentIdentity = _MAIN
     ) -> Iterator[tuple[Mapping[str, Any], AgentIdentity]]:
-        """Yield every event with its agent; events that stand in another one come behind it."""
+        """Yield every event with its agent; nested events come after their parent."""
         scoring = 0
         for event in map(as_mapping, events):
             if event.get("event") == "step" and event.get("type") in _SCORERS:
@@ -66,7 +66,7 @@ class SampleAgents:
             yield from self.walk(nested, inner)
 
     def _agent_of(self, span: Any) -> AgentIdentity:
-        """Return the agent of the events in a span: an agent in another one, or in a tool, is its own."""
+        """Return the agent of a span's events: an agent inside another one, or inside a tool, is separate."""
         if not isinstance(span, str):
             return _MAIN
         if span not in self.found:

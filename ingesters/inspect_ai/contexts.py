@@ -14,7 +14,7 @@ from tracemill.records.trace import Context, ContextStart, Fidelity, Step
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call of a model: what it was sent, its answer, and whether the log holds all of the prompt."""
+    """One call of a model: its prompt, its answer, and whether the log holds all of the prompt."""
 
     prompt: Sequence[Message]
     tools: tuple[ToolSpec, ...]
@@ -34,7 +34,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class AgentContexts:
-    """Builder of the contexts of one agent; `compacted` is True behind a recorded compaction."""
+    """Builder of the contexts of one agent; `compacted` is True after a recorded compaction."""
 
     drafts: list[_Draft] = field(default_factory=list)
     compacted: bool = False
@@ -96,7 +96,7 @@ class AgentContexts:
 
 
 def _is_prefix(messages: Sequence[Message], prompt: Sequence[Message]) -> bool:
-    """Return whether a prompt begins with these messages; the last one tells most prompts apart."""
+    """Return whether a prompt begins with these messages; the last message is compared first."""
     last = len(messages) - 1
     if len(prompt) <= last or not _same(messages[last], prompt[last]):
         return False
@@ -104,7 +104,7 @@ def _is_prefix(messages: Sequence[Message], prompt: Sequence[Message]) -> bool:
 
 
 def _same(one: Message, other: Message) -> bool:
-    """Return whether two messages are shown alike; thoughts are in no prompt."""
+    """Return whether two messages are equal in a prompt; thoughts are in no prompt."""
     if one is other:
         return True
     shown = (one.role, one.content, one.tool_calls, one.tool_call_id)

@@ -60,7 +60,7 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A message, what is not read of it, and whether a text of it is not in the log."""
+    """A message, the names of its unread parts, and whether a text of it is missing from the log."""
 
     message: Message
     unread: list[str]
@@ -172,7 +172,7 @@ class SampleReader:
         )
 
     def _message(self, raw: Any) -> _Read:
-        """Return a message as it is read; equal ones are one value."""
+        """Parse a message; equal ones become one object."""
         key = orjson.dumps(raw)
         if key not in self.read:
             before = self.texts.missing

@@ -28,7 +28,7 @@ _CHUNK = re.compile(r"(samples/[^/]+)/(events|messages|attachments)/(\d+)\.json\
 
 @dataclass(frozen=True, slots=True)
 class InspectLog:
-    """A log: what was evaluated (`spec`), and the samples, read one by one."""
+    """A log: the evaluated task (`spec`), and the samples, read one by one."""
 
     spec: Mapping[str, Any]
     samples: Iterator[Mapping[str, Any]]
@@ -50,7 +50,7 @@ def read_log(path: Path, report: IngestReport) -> InspectLog:
 
 
 def _archived_spec(archive: ZipFile) -> Mapping[str, Any]:
-    """Return what was evaluated: from the header, or of an unfinished log from what it began with."""
+    """Return the evaluated task: from the header, or for an unfinished log from its start entry."""
     for name in ("header.json", "_journal/start.json"):
         with suppress(KeyError, ValueError, BadZipFile):
             if spec := as_mapping(as_mapping(read_zip_json(archive, name)).get("eval")):
@@ -94,7 +94,7 @@ def _chunked_parts(archive: ZipFile, names: Mapping[str, None], prefix: str) -> 
 
 @dataclass(slots=True)
 class SampleTexts:
-    """The attachments and the pool of messages of a sample; `missing` counts what they lack."""
+    """The attachments and the message pool of a sample; `missing` counts references to absent texts."""
 
     attachments: Mapping[str, Any]
     pool: Sequence[Any]
@@ -102,12 +102,12 @@ class SampleTexts:
 
     @classmethod
     def of(cls, sample: Mapping[str, Any]) -> "SampleTexts":
-        """Return those of a sample; an early version has the pool at another place."""
+        """Build it from a sample; an early version has the pool at another place."""
         pool = as_mapping(sample.get("events_data")).get("messages", sample.get("message_pool"))
         return cls(as_mapping(sample.get("attachments")), pool if isinstance(pool, list) else [])
 
     def resolve(self, value: Any) -> Any:
-        """Return a value with the attachments it refers to in their place."""
+        """Return a value with the attachments it refers to inserted."""
         if isinstance(value, str):
             if not value.startswith(("attachment://", "tc://")) or not (match := _REFERENCE.match(value)):
                 return value

@@ -32,7 +32,7 @@ def content_list(content: Any) -> list[Any]:
 
 
 def unread_part(part: Any) -> str:
-    """Return the name of what is not read of a content part, "" where all is read."""
+    """Return the name of the unread part of a content part, "" if all is read."""
     if not isinstance(part, dict):
         return type(part).__name__
     kind = first_text(part.get("type")) or "untyped"
@@ -46,7 +46,7 @@ def unread_part(part: Any) -> str:
 
 
 def unread_message(raw: Any) -> list[str]:
-    """Return the names of what is not read of a message."""
+    """Return the names of the unread parts of a message."""
     if not isinstance(raw, dict):
         return [f"message {type(raw).__name__}"]
     if raw.get("role") not in ROLES:
@@ -62,7 +62,7 @@ def unread_message(raw: Any) -> list[str]:
 
 
 def parse_message(raw: Mapping[str, Any]) -> Message:
-    """Return a message; a result that failed holds the error that the model is told."""
+    """Parse a message; a failed result contains the error shown to the model."""
     role = cast(Role, raw["role"]) if raw.get("role") in ROLES else "user"
     text, thoughts = content_text(raw.get("content")), _thoughts(raw.get("content"))
     if role == "tool":
@@ -83,7 +83,7 @@ def parse_message(raw: Mapping[str, Any]) -> Message:
 
 
 def has_unread_arguments(raw: Mapping[str, Any]) -> bool:
-    """Return whether arguments of a call did not parse: what the model wrote is not recorded then."""
+    """Return whether arguments of a call did not parse; their original text is not recorded then."""
     return any(as_mapping(call).get("parse_error") for call in content_list(raw.get("tool_calls")))
 
 
@@ -98,7 +98,7 @@ def result_message(call_id: str, name: str | None, text: str, error: Any) -> Mes
 
 
 def result_text(result: Any) -> str:
-    """Return what a tool returned as text: content, or a plain value."""
+    """Return a tool's result as text: content, or a plain value."""
     if isinstance(result, bool | int | float):
         return str(result)
     return content_text(result)
@@ -144,7 +144,7 @@ def parse_tools(listed: Any) -> tuple[ToolSpec, ...]:
 
 
 def parse_usage(value: Any) -> Usage:
-    """Return tokens and cost of a call; prompt tokens are all that are no output, cached ones too."""
+    """Return tokens and cost of a call; prompt tokens are all except output, cached ones included."""
     usage = as_mapping(value)
     names = ("input_tokens", "output_tokens", "total_tokens", "input_tokens_cache_read")
     fresh, output, total, cached = (_count(usage.get(name)) for name in names)
@@ -155,7 +155,7 @@ def parse_usage(value: Any) -> Usage:
 
 
 def parse_outcome(scores: Any) -> Outcome:
-    """Return the outcome where all scores of a sample agree on it."""
+    """Return the outcome if all scores of a sample agree on it."""
     found: set[Outcome] = {_verdict(as_mapping(score).get("value")) for score in as_mapping(scores).values()}
     return found.pop() if len(found) == 1 else "unknown"
 

@@ -107,7 +107,7 @@ def trace_of_mini_trajectory(
 
 
 def _without_exit(listed: list[Any], info: Mapping[str, Any], report: IngestReport) -> list[Any]:
-    """Return the messages without the one that says how the run ended."""
+    """Return the messages without the final one on how the run ended."""
     for item in listed:
         report.records[record_type(_kind(item))] += 1
     kept = list(listed)
@@ -159,7 +159,7 @@ def _context(listed: Sequence[Any], config: Mapping[str, Any], report: IngestRep
 def _step(
     index: int, cut: int, item: Mapping[str, Any], extra: Mapping[str, Any], config: Mapping[str, Any]
 ) -> Step:
-    """Return a step with the facts of its response; the model is the configured one where it names none."""
+    """Return a step with the metadata of its response; the configured model is used if it names none."""
     response = metadata_mapping(extra.get("response"))
     body = response or (item if item.get("object") == "response" else {})
     configured = metadata_mapping(config.get("model")).get("model_name")

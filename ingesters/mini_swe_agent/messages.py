@@ -111,7 +111,7 @@ def _by_code(extra: Mapping[str, Any]) -> tuple[bool | None, ErrorKind | None]:
 def is_exit(item: Any, before: Any, info: Mapping[str, Any]) -> bool:
     """Return whether the last message says how the run ended.
 
-    In 2.x it is marked `exit` in role or `extra`. In 1.x it is a user message behind the submitting command,
+    In 2.x it is marked `exit` in role or `extra`. In 1.x it is a user message after the submitting command,
     or one that repeats the submission.
     """
     if not isinstance(item, dict):

@@ -94,7 +94,7 @@ class OpencodeContexts:
             self._add_answer(message)
 
     def _add_summary(self, message: OpencodeMessage) -> None:
-        """Begin a context with the summary, behind the request for it and what was kept before that."""
+        """Begin a context with the summary, after its request and the messages kept before that."""
         if message.info.get("error") or not message.info.get("finish"):
             self.report.flags[FAILED_COMPACTION] += 1
             blocks = blocks_of(message)
@@ -173,7 +173,7 @@ class OpencodeContexts:
         self.report.tool_errors += sum(result.is_error is True for result in results) if metadata else 0
 
     def _is_step(self, block: OpencodeAnswer) -> bool:
-        """Return whether a block is a whole action of a model, and count why it is not."""
+        """Return whether a block is a whole action of a model; count the reason if it is not."""
         if not block.started:
             self.report.flags[BY_THE_USER] += len(block.calls)
             return False
@@ -191,7 +191,7 @@ class OpencodeContexts:
             self.growing.add_message(Message("user", text))
 
     def _renew(self, now: float, system: str) -> None:
-        """Begin a context where the prompt of the next step differs from the messages so far."""
+        """Begin a context if the prompt of the next step differs from the messages so far."""
         cleared = False
         if system != self.system:
             self.system, self.stale = system, self.stale or "rewritten"
@@ -207,14 +207,14 @@ class OpencodeContexts:
             self.stale = None
 
     def _begin(self, start: ContextStart, drawn: GrowingContext) -> None:
-        """Begin a context with the messages that are drawn; one without a step gives it its start."""
+        """Begin a context with these messages; the start of a context without a step is inherited."""
         has_steps = bool(self.growing.steps)
         self._close()
         self.start = start if has_steps or start == "compaction" else self.start
         self.growing, self.stale = drawn, None
 
     def _drawn(self, start: ContextStart, now: float) -> GrowingContext:
-        """Return a context that holds the messages that are shown at a time, none of them a step."""
+        """Return a context that holds the messages shown at a time, none of them a step."""
         drawn = GrowingContext(start, messages=[Message("system", self.system)] if self.system else ())
         for message in self.shown:
             if message.role == "user":
@@ -263,7 +263,7 @@ class OpencodeContexts:
 
 
 def _is_kept(message: OpencodeMessage, blocks: Sequence[OpencodeAnswer]) -> bool:
-    """Return whether later prompts show a message: one that failed only where the user stopped it."""
+    """Return whether later prompts show a message; a failed one is shown only if the user stopped it."""
     error = as_mapping(message.info.get("error"))
     stopped = error.get("name") == _ABORTED and any(block.acts for block in blocks)
     return not message.info.get("error") or stopped
@@ -277,9 +277,9 @@ def _act(
     metadata: StepMetadata | None = None,
     answered: bool = True,
 ) -> list[Message]:
-    """Add a block with the results of its calls as a prompt of the time `now` shows them; return them.
+    """Add a block with its calls' results as shown in a prompt at time `now`; return the results.
 
-    A call that still runs has no result where nothing follows it (`answered` is False).
+    A call that still runs has no result if nothing follows it (`answered` is False).
     """
     growing.add_action(answer_message(message, block), metadata)
     results = result_messages(message, block, now)

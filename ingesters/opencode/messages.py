@@ -43,9 +43,9 @@ _SHELLS = ("bash", "shell")
 
 @dataclass(slots=True)
 class OpencodeMessage:
-    """One message of a session: its metadata, its parts with their types, and an id of its own for each call.
+    """One message of a session: its metadata, its parts with their types, and unique ids of its calls.
 
-    `unread` names what is not understood of it.
+    `unread` names its parts that are not understood.
     """
 
     info: Mapping[str, Any]
@@ -78,8 +78,8 @@ class OpencodeMessage:
 class OpencodeAnswer:
     """One answer of a model: the parts of a message from one `step-start` to the next one.
 
-    `started` is False for what the harness itself put into an assistant message, `finish` the part that
-    closed the answer, None where it broke off, `calls` its calls with their places in the message.
+    `started` is False for parts that the harness itself put into an assistant message, `finish` is the part
+    that closed the answer, None if it broke off, `calls` are its calls with their places in the message.
     """
 
     parts: tuple[Part, ...]
@@ -116,7 +116,7 @@ def read_messages(listed: Sequence[Any]) -> list[OpencodeMessage]:
 
 
 def unread_part(part: Any) -> str:
-    """Return the name of what is not read of a part, "" where all is read."""
+    """Return the name of the unread part of a message part, "" if all is read."""
     if not isinstance(part, dict):
         return type(part).__name__
     kind = first_text(part.get("type")) or "untyped"
@@ -171,7 +171,7 @@ def system_text(message: OpencodeMessage) -> str:
 
 
 def user_text(message: OpencodeMessage) -> str:
-    """Return what a prompt shows of a message of the user; the text of a file stands in a part beside it."""
+    """Return the text of a user message in a prompt; the text of a file is in a part beside it."""
     return "\n".join(text for text in map(_user_part, message.parts) if text)
 
 
@@ -246,7 +246,7 @@ def _kind_of_output(name: str | None, output: str, code: Any) -> ErrorKind | Non
 
 
 def _kind_of_error(words: str) -> ErrorKind:
-    """Return why a call raised, by the words of its error."""
+    """Return the kind of error of a call that raised, by the words of its error."""
     plain = _ERROR_NAME.sub("", words, count=1) if _ERROR_NAME.match(words) else words
     if plain.startswith(_DENIED):
         return ErrorKind.HOOK

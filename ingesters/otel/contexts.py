@@ -57,7 +57,7 @@ class ExactContexts:
         self._messages += results
 
     def close(self) -> None:
-        """End the current context, which is kept where it holds a step."""
+        """End the current context, which is kept if it has a step."""
         if not self._steps:
             return
         first = self._messages[: self._steps[0].cut]
@@ -95,7 +95,7 @@ class ExactContexts:
 
 
 def _with_held_ids(held: Sequence[Message], prompt: Sequence[Message]) -> list[Message]:
-    """Return a prompt whose calls have the ids that the context knows, where only these pair with results."""
+    """Return a prompt with the call ids that the context uses, if the ids only pair calls with results."""
     answered = {message.tool_call_id for message in prompt if message.role == "tool"}
     shown = list(prompt)
     for place, (ours, theirs) in enumerate(zip(held, prompt, strict=False)):
@@ -111,11 +111,11 @@ def _with_held_ids(held: Sequence[Message], prompt: Sequence[Message]) -> list[M
 
 
 def _common(held: list[Message], prompt: list[Message]) -> int:
-    """Return how many messages the two begin with alike."""
+    """Return the length of the common prefix of two lists of messages."""
     shorter = min(len(held), len(prompt))
     return next((at for at in range(shorter) if not is_same(held[at], prompt[at])), shorter)
 
 
 def is_same(one: Message, other: Message) -> bool:
-    """Return whether a prompt shows two messages alike; thinking is not shown."""
+    """Return whether a prompt shows two messages as equal; thinking is not shown."""
     return one is other or one == other or replace(one, reasoning=None) == replace(other, reasoning=None)

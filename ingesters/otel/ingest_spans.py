@@ -114,7 +114,7 @@ def _session_of(span: OtelSpan, spans: dict[tuple[str, str], OtelSpan]) -> Agent
 
 
 def _agent_key(whole: str, agent: OtelSpan, is_called: bool) -> tuple[str, ...]:
-    """Return the key of an agent: one that another calls is itself at each call."""
+    """Return the key of an agent: an agent that another one calls is a new one at each call."""
     name = agent.text("gen_ai.agent.name", "gen_ai.agent.id") or ""
     return (whole, name, agent.id) if is_called else (whole, name)
 
@@ -207,7 +207,7 @@ class _Reader:
         return PromptTurn(prompt, answer, self._tools(span), None if broken else _metadata(span))
 
     def _prompt(self, span: OtelSpan) -> tuple[list[Message], list[str], bool]:
-        """Return the prompt of a span, what is not read of it, and whether it parses."""
+        """Return the prompt of a span, the names of its unread parts, and whether it parses."""
         inputs = structured(span.attributes[_INPUT])
         read = self.prompts.read(inputs, span.id)
         messages = [self._with_run(message) for message in read.messages]
@@ -220,7 +220,7 @@ class _Reader:
         return messages, read.unread, inputs is not None
 
     def _with_run(self, message: Message) -> Message:
-        """Return a result with what the span of its tool says of it."""
+        """Return a result with the failure that its tool's span records."""
         run = self.runs.get(message.tool_call_id or "") if message.role == "tool" else None
         if run is None or message.is_error:
             return message
@@ -288,7 +288,7 @@ def _metadata(span: OtelSpan) -> StepMetadata:
 
 
 def _harness_name(span: OtelSpan, spans: dict[tuple[str, str], OtelSpan]) -> str:
-    """Return the first name that is of a known harness, else that of the service, else `unknown`."""
+    """Return the first name of a known harness, else that of the service, else `unknown`."""
     agents = (each.text("gen_ai.agent.name") for each in (span, *_above(span, spans)))
     service = first_text(span.resource.get("service.name"))
     names = [name.lower().replace("-", "_") for name in (*agents, service, span.scope) if name]

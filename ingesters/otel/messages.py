@@ -25,7 +25,7 @@ ROLES = ("system", "developer", "user", "assistant", "model", "ai", "tool")
 
 @dataclass(slots=True)
 class ReadMessages:
-    """Messages of a list, with the names of what is not read of them.
+    """Messages of a list, with the names of their unread parts.
 
     `seeded` says whether a call got its id from the seed.
     """
@@ -36,7 +36,7 @@ class ReadMessages:
 
 
 class PromptReader:
-    """Reader of prompts, each of which may begin as the one before it: what stands in both is read once."""
+    """Reader of prompts; the prefix that a prompt shares with the one before it is read once."""
 
     def __init__(self) -> None:
         self._items: list[Any] = []

@@ -29,7 +29,7 @@ _CONTENT = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_in
 
 @dataclass(slots=True)
 class OtelSpan:
-    """One span, with the attributes of its event of details and those of its resource apart."""
+    """One span, with the attributes of its details event and of its resource separately."""
 
     trace: str
     id: str

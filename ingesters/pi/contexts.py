@@ -38,13 +38,13 @@ ModelKey = tuple[Any, ...]
 
 
 def model_key(message: Mapping[str, Any]) -> ModelKey:
-    """Return what makes two answers be of one model: provider, API, model."""
+    """Return the key that answers of one model share: provider, API, model."""
     return tuple(message.get(key) for key in ("provider", "api", "model"))
 
 
 @dataclass(slots=True)
 class PiContext:
-    """One context under construction. `lost` and `stand_in` hold for the next step and those behind it."""
+    """One context under construction. `lost` and `stand_in` hold for the next step and later ones."""
 
     start: ContextStart
     growing: GrowingContext
@@ -127,7 +127,7 @@ class PiContextBuilder:
     def _compacted(self, path: list[PiEntry], place: int, rooted: bool) -> tuple[list[PiEntry], bool]:
         """Return a compaction of a path with the entries it kept, and whether the file holds all of them.
 
-        `rooted` is True where the path begins at the root: what was kept of another path is not shown then.
+        `rooted` is True if the path begins at the root: entries kept from another path are not shown then.
         """
         compaction = path[place]
         kept_from = first_text(compaction.record.get("firstKeptEntryId"))
@@ -141,7 +141,7 @@ class PiContextBuilder:
         return [compaction, *kept], whole
 
     def _add(self, entry: PiEntry) -> None:
-        """Add an entry behind the current prompt, as a step where it is an action."""
+        """Add an entry after the current prompt; it is a step if it is an action."""
         if entry.kind == "compaction":
             self.report.compactions += 1
             path, rooted = self.session.path_to(entry.id)
@@ -155,7 +155,7 @@ class PiContextBuilder:
         self._show(entry, own=True)
 
     def _fit_model(self, model: ModelKey) -> None:
-        """Begin a context where a model is shown earlier thinking in another form than the last one was."""
+        """Begin a context if the new model is shown earlier thinking in another form than the last model."""
         if model == self.model:
             return
         self.model = model
@@ -185,7 +185,7 @@ class PiContextBuilder:
             self.contexts.append(self.context.finish(len(self.contexts)))
 
     def _show(self, entry: PiEntry, own: bool) -> None:
-        """Add what a prompt shows of an entry."""
+        """Add the part of an entry that a prompt shows."""
         message, growing = entry.message, self.context.growing
         role = message.get("role") if entry.kind == "message" else entry.kind
         if entry.kind in UNSHOWN:
@@ -215,7 +215,7 @@ class PiContextBuilder:
         return [f"block {record_type(name)}" for name in unread_blocks(content)]
 
     def _user_texts(self, entry: PiEntry, role: Any) -> Iterator[str]:
-        """Yield the text that a prompt shows as the user's, none where it shows nothing of the entry."""
+        """Yield the text of an entry that a prompt shows as the user's, none if it shows nothing of it."""
         message = entry.message
         if role in ("user", "custom", "hookMessage"):
             yield block_text(message.get("content"))
@@ -228,7 +228,7 @@ class PiContextBuilder:
             yield summary_text((entry.record if role == entry.kind else message).get("summary"))
 
     def _show_answer(self, entry: PiEntry, own: bool) -> None:
-        """Add an answer, as a step where it is a whole action of this context."""
+        """Add an answer; it is a step if it is a whole action of this context."""
         message, context = entry.message, self.context
         answer = answer_message(message, entry.id, entry.id in self.as_text)
         acts = bool(answer.content.strip() or answer.tool_calls)

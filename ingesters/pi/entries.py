@@ -21,7 +21,7 @@ SHOWN = frozenset(("message", "compaction", "branch_summary", "custom_message"))
 
 @dataclass(frozen=True, slots=True)
 class PiEntry:
-    """One entry of the tree. `torn` is True where a line between it and its parent could not be read."""
+    """One entry of the tree. `torn` is True if a line between it and its parent could not be read."""
 
     id: str
     parent: str | None

@@ -61,7 +61,7 @@ def _text_of(block: Mapping[str, Any], kinds: tuple[str, ...]) -> str:
 
 
 def answer_message(message: Mapping[str, Any], entry_id: str, thinking_as_text: bool) -> Message:
-    """Return an answer; its thinking is part of its text where another model is shown it."""
+    """Return an answer; its thinking is part of its text if another model is shown it."""
     content = message.get("content")
     blocks = [block for block in content_blocks(content) if isinstance(block, dict)]
     listed = [block for block in blocks if block.get("type") == "toolCall" and first_text(block.get("name"))]
@@ -102,7 +102,7 @@ def result_message(message: Mapping[str, Any]) -> Message:
 
 
 def _error_kind(text: str, tool: str) -> ErrorKind:
-    """Return why a call failed: Pi flags a result whose tool raised, and ends its text with the reason."""
+    """Return why a call failed: Pi flags a result whose tool raised, and puts the reason at its end."""
     last = text.rstrip().rpartition("\n")[2]
     if last.startswith(_STOPPED):
         return ErrorKind.USER_REJECTION
@@ -117,7 +117,7 @@ def _error_kind(text: str, tool: str) -> ErrorKind:
 
 
 def shell_text(message: Mapping[str, Any]) -> str | None:
-    """Return what the model is shown of a command that the user ran, None where it is kept from it."""
+    """Return the text shown to the model of a command that the user ran, None if it is hidden from it."""
     if message.get("excludeFromContext") is True:
         return None
     output, code = first_text(message.get("output")), message.get("exitCode")
@@ -134,7 +134,7 @@ def shell_text(message: Mapping[str, Any]) -> str | None:
 
 
 def summary_text(summary: Any) -> str:
-    """Return a summary in a frame of our own: the session holds the summary alone."""
+    """Return a summary in tracemill's own frame, since the session holds only the summary."""
     return f"[summary of what came before]\n\n{first_text(summary) or ''}"
 
 

@@ -35,9 +35,9 @@ class DamagedData(EOFError):
 
 @contextmanager
 def open_bytes(path: Path | str) -> Iterator[Stream]:
-    """Open a file and give its uncompressed bytes.
+    """Open a file and yield its uncompressed bytes.
 
-    Raises OSError where it cannot be opened. Reading raises DamagedData where compressed data is broken.
+    Raises OSError if it cannot be opened. Reading raises DamagedData if compressed data is broken.
     """
     with io.BufferedReader(io.FileIO(path), _BUFFER) as raw:
         unpack = _unpacker(raw.peek(6))

@@ -114,7 +114,7 @@ def _lines_in_span(stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:
 
 
 def _parse_refused_line(line: bytes, number: int, report: IngestReport) -> Any:
-    """Parse a line that orjson refused, without a byte order mark or repaired and flagged.
+    """Parse a line that orjson refused: without a byte order mark, or repaired and flagged.
 
     Returns None for a blank line, and for a broken one, which is counted.
     """

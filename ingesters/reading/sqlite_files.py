@@ -45,7 +45,7 @@ def write_ahead_log(path: Path) -> Path:
 
 
 def find_in_database(path: Path, holds: Callable[[sqlite3.Connection], bool]) -> bool:
-    """Return whether a database holds something; its log is read too where it is not in the database."""
+    """Return whether `holds` is true for a database, or for it with its write-ahead log."""
     with suppress(SourceError), open_database(path, with_log=False) as connection:
         if holds(connection):
             return True
@@ -62,7 +62,7 @@ def _has_log(path: Path) -> bool:
 
 @contextmanager
 def _settled(path: Path, with_log: bool) -> Iterator[tuple[Path, str]]:
-    """Give a database that does not change while it is read, and how to open it."""
+    """Yield a database that does not change while it is read, and how to open it."""
     log = write_ahead_log(path)
     if not with_log or not _has_log(path):
         yield path, "mode=ro&immutable=1"

@@ -46,8 +46,8 @@ class STSSession:
     """A session under construction: its header, its contexts, messages and steps of the last one.
 
     `tree` holds the messages that have ids, each with its parent's, `last` the id of the latest. `own` is
-    True for what tracemill exported: its messages are taken as they stand. `copied` are the places of answers
-    that are no step, `results` what is known of results by their place.
+    True for an export of tracemill: its messages are taken as they are. `copied` are the indices of answers
+    that are not steps, `results` the known failures of results by index.
     """
 
     header: Mapping[str, Any]
@@ -72,7 +72,7 @@ class STSSession:
         self.results = dict(each for row in _listed(self.header, "results") if (each := _known_result(row)))
 
     def add(self, message: Mapping[str, Any]) -> None:
-        """Add a message, as a step where it is an answer of the model."""
+        """Add a message; it is a step if it is an answer of the model."""
         if not self.own:
             self._take_place(message)
             if _says_nothing(message):
@@ -131,7 +131,7 @@ class STSSession:
         self.paired.loose.clear()
 
     def _close(self) -> None:
-        """End the current context, which is kept where it holds a step."""
+        """End the current context, which is kept if it has a step."""
         self.report.skipped.update(self.paired.dropped)
         self.report.flags.update(self.paired.loose)
         if self.steps:
@@ -179,7 +179,7 @@ class STSSession:
         )
 
     def _context(self, messages: tuple[Message, ...]) -> Context:
-        """Return the context; what the header says of its fidelity counts, else it is approximate."""
+        """Return the context with the fidelity that the header records, else `approximate`."""
         header = self.header
         told = as_mapping(header.get("fidelity"))
         unasked = all(each.role != "user" for each in messages[: self.steps[0].cut])
@@ -234,7 +234,7 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace | None]:
 
 
 def unread_message(message: Mapping[str, Any]) -> list[str]:
-    """Return the names of what is not read of a message."""
+    """Return the names of the unread parts of a message."""
     unread = [] if message.get("role") in ROLES else ["role"]
     if not isinstance(message.get("content", ""), str | None):
         unread.append("content")

@@ -198,7 +198,7 @@ def _prompt(steps: Sequence[Mapping[str, Any]], index: int) -> tuple[list[Any] |
 
 
 def _messages(step: Mapping[str, Any], key: str) -> list[Any] | None:
-    """Return a recorded list of messages, None where there is none or the step asked nobody."""
+    """Return a recorded list of messages, None if there is none or the step called no model."""
     value = step.get(key)
     if not isinstance(value, list) or not value:
         return None
@@ -214,7 +214,7 @@ def _holds_action(messages: Sequence[Any], step: Mapping[str, Any]) -> bool:
 
 
 def _results(history: Sequence[Mapping[str, Any]], place: int) -> list[Any]:
-    """Return the results of an action: the messages behind it, up to the next action."""
+    """Return the results of an action: the messages after it, up to the next action."""
     end = place + 1
     while end < len(history) and history[end].get("role") in ("user", "tool"):
         end += 1
@@ -222,9 +222,9 @@ def _results(history: Sequence[Mapping[str, Any]], place: int) -> list[Any]:
 
 
 def _answer(step: Mapping[str, Any], by_calls: bool, flags: Counter[str]) -> dict[str, Any] | None:
-    """Return the answer of a step that is not in the history, None where it is empty.
+    """Return the answer of a step that is not in the history, None if it is empty.
 
-    Of a run that acts by calls only the command is recorded then; the call is rebuilt from it.
+    If the run acts by calls, only the command is recorded then; the call is rebuilt from it.
     """
     text, command = openai_content_text(step.get("response")), openai_content_text(step.get("action")).strip()
     if not text.strip() and not command:

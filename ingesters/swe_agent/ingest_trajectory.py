@@ -143,7 +143,7 @@ def _contexts(turns: RunTurns, report: IngestReport) -> tuple[Context, ...]:
 
 
 def _read(item: Mapping[str, Any]) -> Message | None:
-    """Return a message of a history; a text behind an action is its result, in any template."""
+    """Return a message of a history; a text after an action is its result, in any template."""
     message = parse_chat_message(item, "call")
     silent = message is not None and message.role == "user" and message.is_error is None
     if message is not None and silent and item.get("message_type") == "observation":

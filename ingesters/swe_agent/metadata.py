@@ -111,7 +111,7 @@ def _folder_models(path: Path | None) -> Iterator[str]:
 
 
 def _offered(tools: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of the tools that a configuration offers, as far as its bundles are known."""
+    """Yield the names of the tools that a configuration offers, from its known bundles."""
     bundles = tools.get("bundles")
     if tools.get("enable_bash_tool"):
         yield "bash"

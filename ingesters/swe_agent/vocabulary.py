@@ -38,7 +38,7 @@ def kinds_of_message(item: Any, unread: Callable[[Any], list[str]]) -> Iterator[
 
 
 def _kinds_of_step(step: Any) -> Iterator[RecordKind]:
-    """Yield the kind of a step, and what is not read of its texts and of its prompt."""
+    """Yield the kind of a step, and the unread parts of its texts and of its prompt."""
     if not isinstance(step, dict):
         yield RecordKind(f"step {type(step).__name__}", (), False)
         return

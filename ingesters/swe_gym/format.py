@@ -82,7 +82,7 @@ def _is_role(leaf: str) -> bool:
 
 
 def _tells_calls(leaf: str) -> bool:
-    """Return whether a column is of items of the Responses API, or of the parts of a UIMessage."""
+    """Return whether a column belongs to items of the Responses API, or to parts of a UIMessage."""
     parts = leaf.split(".")
     return parts[0] in _LISTS and len(parts) > 3 and parts[3] in ("call_id", "parts")
 

@@ -212,7 +212,7 @@ def _result(block: Mapping[str, Any]) -> Message:
 
 
 def _shown_reference(part: Any) -> Any:
-    """Return a tool that a search for tools found as a text that names it, any other part as it is."""
+    """Return a found tool as a text that names it, any other part as it is."""
     name = part.get("tool_name") if isinstance(part, dict) and part.get("type") == "tool_reference" else None
     return {"type": "text", "text": f"{_LOADED}{name}]"} if isinstance(name, str) else part
 

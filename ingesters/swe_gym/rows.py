@@ -91,13 +91,13 @@ _REBENCH_MODEL, _REBENCH_VERSION = "Qwen/Qwen3-Coder-480B-A35B-Instruct", "0.54.
 
 @dataclass(frozen=True, slots=True)
 class _RawRun:
-    """The raw messages of a row and their harness; `exact` is True where they are what was sent.
+    """The raw messages of a row and their harness; `exact` is True if they are the messages sent.
 
-    `harness` is "" where it is known by the tools at best. `exported` is True for a row of
-    `tracemill export`: its results are joined to their calls, and each says whether it failed.
+    `harness` is "" if only the tools may reveal it. `exported` is True for a row of `tracemill export`: its
+    results are joined to their calls, and each says whether it failed.
 
-    `dataclaw` is True for an export of a session file, which lacks what stood between the messages. `joined`
-    is True where every result is recorded with its call's id, so that a missing one is known.
+    `dataclaw` is True for an export of a session file, which lacks the events between the messages.
+    `joined` is True if every result is recorded with its call's id, so that a missing one is noticed.
     """
 
     messages: list[Any]
@@ -204,7 +204,7 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | Non
 
 
 def _stands_for_media(item: Any) -> bool:
-    """Return whether a text holds a mark for what another column holds."""
+    """Return whether a text is a mark for data in another column."""
     text = (item.get("value") or item.get("content")) if isinstance(item, dict) else None
     return isinstance(text, str) and any(mark in text for mark in _MEDIA_MARKS)
 
@@ -296,7 +296,7 @@ def decode_blocks(value: Any) -> Any:
 
 
 def _first_behind_no_result(messages: Sequence[Message], steps: Sequence[Step]) -> int | None:
-    """Return the first step behind a call without a result."""
+    """Return the first step after a call without a result."""
     open_calls: set[str] = set()
     cuts = {step.cut: step.index for step in steps}
     for place, message in enumerate(messages):
@@ -340,7 +340,7 @@ def _messages(
 
 
 def _with_failure(message: Message, item: Mapping[str, Any]) -> Message:
-    """Return the message with whether it failed as the row says, unknown where it says nothing."""
+    """Return the message with the failure that the row records, unknown if it records none."""
     flag, kind = item.get("is_error"), item.get("error_kind")
     return replace(
         message,

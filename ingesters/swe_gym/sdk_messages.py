@@ -109,7 +109,7 @@ def chat_of_ui(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _turn(item: Mapping[str, Any], rest: Mapping[str, Any], parts: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the message of the parts, and behind it the results that they hold; nothing for no parts."""
+    """Yield the message of the parts, followed by the results that they hold; nothing for no parts."""
     content: list[Any] = []
     calls: list[dict[str, Any]] = []
     thoughts: list[str] = []
@@ -142,7 +142,7 @@ def _turn(item: Mapping[str, Any], rest: Mapping[str, Any], parts: Iterable[Any]
 def _use(
     part: Mapping[str, Any], kind: str, calls: list[dict[str, Any]], results: list[dict[str, Any]]
 ) -> None:
-    """Add the call of a tool of a `UIMessage`, and its result where it has come."""
+    """Add the call of a tool of a `UIMessage`, and its result if there is one."""
     use = part["toolInvocation"] if isinstance(part.get("toolInvocation"), dict) else part
     state = use.get("state")
     name = use.get("toolName") or kind.removeprefix("tool-")

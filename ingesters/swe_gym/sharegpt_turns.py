@@ -42,7 +42,7 @@ _RESPONSE_KEYS = frozenset(("tool_call_id", "name", "content"))
 
 
 def holds_tags(listed: Sequence[Any]) -> bool:
-    """Return whether thoughts, calls or results stand in texts, so that these are not what was sent."""
+    """Return whether thoughts, calls or results are written in texts, which are then not the texts sent."""
     tags = ("<think>", _CALL_TAGS[0], _RESPONSE_TAGS[0])
     texts = (item["value"] for item in listed if is_turn(item) and isinstance(item["value"], str))
     return any(tag in text for text in texts for tag in tags)

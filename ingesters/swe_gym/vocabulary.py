@@ -51,5 +51,5 @@ def _kinds_of_message(item: Mapping[str, Any]) -> Iterator[RecordKind]:
 
 
 def _said(item: Mapping[str, Any], known: frozenset[str]) -> list[str]:
-    """Return the keys of an item without unknown ones that say nothing, as empty columns of a table do."""
+    """Return the keys of an item, without unknown empty ones, as a table's empty columns."""
     return [key for key, value in item.items() if key in known or not has_no_text(value)]

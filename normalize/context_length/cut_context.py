@@ -135,7 +135,7 @@ class ContextCutter:
 
 
 def _add_notice(head: Sequence[Message], left_out: int = 9999) -> list[Message]:
-    """Add to the head how many messages after it are left out."""
+    """Add a notice to the head on the number of messages left out after it."""
     if not head:
         return []
     last = head[-1]

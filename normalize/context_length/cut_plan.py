@@ -16,7 +16,7 @@ class CutPlan:
     """The messages of a context, their token counts and the turns they form.
 
     `head` is the number of messages before the agent's first one; `starts` are the indices at which turns
-    begin. A turn is what the agent was told, its action and the results.
+    begin. A turn is the input of an action, the action and its results.
     """
 
     def __init__(self, messages: Sequence[Message], count: Count) -> None:
@@ -59,16 +59,19 @@ class CutPlan:
 
 
 def shorten_for_cut_plan(text: str, most: int) -> str:
-    """Keep the beginning and the end of a text, at most `most` characters, and say how many are left out.
+    """Keep the beginning and the end of a text, at most `most` characters, and insert the number left out.
 
-    Placeholders stay whole or go.
+    A placeholder is kept whole or left out.
     """
     first, last = head_with_whole_placeholders(text, most // 2), tail_with_whole_placeholders(text, most // 2)
     return f"{first}{SHORTENED.format(n=len(text) - len(first) - len(last))}{last}"
 
 
 def _starts(roles: Sequence[str], head: int) -> list[int]:
-    """Return where turns begin: at messages that are no result and follow no system or user message."""
+    """Return the indices at which turns begin.
+
+    A turn begins at a message that is not a result and does not follow a system or user message.
+    """
     return [
         at
         for at in range(head, len(roles))

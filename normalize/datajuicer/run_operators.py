@@ -72,7 +72,7 @@ class _RecipeRun:
         return [row for row, reason in zip(batch, reasons, strict=True) if not reason]
 
     def prepare(self, place: int, batch: list[Row]) -> list[Row]:
-        """Return what the deduplicator or selector at `place` compares of the rows of a batch."""
+        """Return the values by which the deduplicator or selector at `place` compares the rows of a batch."""
         operator = self.operators[place]
         self.rows_in[place] += len(batch)
         if not isinstance(operator, Deduplicator):
@@ -247,7 +247,7 @@ def _rounded(value: float) -> float:
 
 
 def _hash_row(operator: Any, row: Row) -> Row | str:
-    """Return the ids of a row and what a deduplicator computes of it; the type of the error if it raises."""
+    """Return the ids of a row with a deduplicator's hash of it; the type of the error if it raises."""
     try:
         hashed = operator.compute_hash(dict(row))
     except Exception as error:

@@ -52,7 +52,7 @@ class OperatorProcess:
 
     @property
     def pid(self) -> int | None:
-        """Return the number of the process that waits for a job, None where there is none."""
+        """Return the id of the process that waits for a job, None if there is none."""
         return self._process.pid if self._process is not None else None
 
     def run(self, recipe: Path, rows: RowsFile | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tracemill.records.storage.atomic_files import write_json
 
 
 def main() -> int:
-    """Run each job of stdin, write its outcome (which may be a failure), and say so with an empty line."""
+    """Run each job of stdin, write its outcome (which may be a failure), and report it by an empty line."""
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
         for line in sys.stdin:
@@ -58,7 +58,7 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _silence_logs() -> None:
-    """Log critical errors only, without values of variables, which would be text of the rows."""
+    """Log critical errors only, without values of variables, which are text of the rows."""
     from datasets import disable_progress_bars
     from loguru import logger
 
@@ -69,7 +69,7 @@ def _silence_logs() -> None:
 
 @cache
 def _load_custom(paths: tuple[Path, ...]) -> None:
-    """Load operators once: data-juicer refuses a second one of a name."""
+    """Load operators once: data-juicer refuses to register a name twice."""
     if not paths:
         return
     from data_juicer.config.config import load_custom_operators

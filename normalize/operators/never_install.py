@@ -51,7 +51,7 @@ def _is_missing(name: str) -> bool:
 
 
 def _module(name: str) -> ModuleType:
-    """Build a module whose every name is an empty class, which is all that runs without Ray need of it."""
+    """Build a module whose every name is an empty class, which is enough for code that runs without Ray."""
     module = ModuleType(name, __doc__)
     module.__spec__ = ModuleSpec(name, None, is_package=True)
     module.__path__ = []

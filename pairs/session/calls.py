@@ -21,7 +21,7 @@ _NAME = re.compile(r"\w+(?:[./-]\w+)+|\w*[a-z][A-Z]\w*|\w*[_\d]\w*")
 
 
 def calls_with_results(state: TraceState) -> list[tuple[ToolCall, Message]]:
-    """Return the calls of a step that have a result, with it."""
+    """Return the calls of a step that have a result, each with its result."""
     action, harness = state.student_action, state.trace.harness
     if action.tool_calls:
         results = {result.tool_call_id: result for result in state.results}
@@ -35,7 +35,7 @@ def calls_with_results(state: TraceState) -> list[tuple[ToolCall, Message]]:
 
 
 def is_user_text(message: Message) -> bool:
-    """Return whether a message of the user holds text of a person, not of the harness."""
+    """Return whether a user message contains text of a person, not only of the harness."""
     return message.role == "user" and not message.content.lstrip().startswith("<")
 
 
@@ -74,7 +74,7 @@ class SessionCall:
 
 
 class SessionCalls:
-    """The tool calls of a context by step, and what was known at each message.
+    """The tool calls of a context by step, and the names known at each message.
 
     Calls that are written in text are left out.
     """
@@ -92,24 +92,24 @@ class SessionCalls:
         self._first: dict[str, int] = {}
 
     def after(self, step: int, window: int | None = None) -> Iterator[SessionCall]:
-        """Yield the calls of the `window` steps behind a step, or of all."""
+        """Yield the calls of the `window` steps after a step, or of all."""
         for calls in self.steps[step + 1 : None if window is None else step + 1 + window]:
             yield from calls
 
     def user_texts(self, start: int, end: int) -> list[str]:
-        """Return what the user wrote in the messages from `start` to before `end`."""
+        """Return the user's texts in the messages from `start` to `end` (exclusive)."""
         return [each.content for each in self.context.messages[start:end] if is_user_text(each)]
 
     def was_possible(self, made: SessionCall, later: SessionCall, text: str) -> bool:
-        """Return whether a later call used only what was known when `made` was.
+        """Return whether a later call used only information known when `made` was.
 
-        `text` is what the later call writes or runs.
+        `text` is the text that the later call writes or runs.
         """
         possible = was_fix_possible(made.attempt, later.attempt, self.shown, made.cut)
         return possible and not self.learned(text, made.cut, later.cut)
 
     def learned(self, text: str, cut: int, end: int) -> bool:
-        """Return whether the text has a name that results or users first told between `cut` and `end`.
+        """Return whether results or users first mention a name in the text between messages `cut` and `end`.
 
         A name has a digit, `_`, an inner capital, or parts that `.`, `/` or `-` join.
         """

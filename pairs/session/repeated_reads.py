@@ -57,7 +57,7 @@ def _find_edit(session: SessionCalls, reads: list[SessionCall]) -> tuple[Action,
 
 
 def _shown_before(session: SessionCalls, made: SessionCall) -> int | None:
-    """Return the last earlier message that holds all that a read showed; None if it failed or none does."""
+    """Return the last earlier message that contains all that a read showed; None if the read failed."""
     if not made.succeeded or made.attempt.effect.operation != Operation.READ:
         return None
     text = _LINE_NUMBER.sub("", made.result.content.partition("<system-reminder>")[0]).strip("\n")
@@ -65,7 +65,7 @@ def _shown_before(session: SessionCalls, made: SessionCall) -> int | None:
 
 
 def _changed_since(session: SessionCalls, read: SessionCall, place: int) -> bool:
-    """Return whether a call behind a message wrote the file that is read."""
+    """Return whether a call after a message wrote the file that is read."""
     before = (made for calls in session.steps[: read.step] for made in calls)
     return any(
         made.cut > place and made.succeeded and made.attempt.effect.operation in WRITES
@@ -75,7 +75,7 @@ def _changed_since(session: SessionCalls, read: SessionCall, place: int) -> bool
 
 
 def _may_edit(session: SessionCalls, step: int, path: str) -> bool:
-    """Return whether the last call on a file before a step read or wrote it: harnesses ask for that."""
+    """Return whether the last call on a file before a step read or wrote it, as harnesses require."""
     for made in reversed([made for calls in session.steps[:step] for made in calls]):
         effect = made.attempt.effect
         if effect.target == path and not made.attempt.command:

@@ -93,7 +93,7 @@ def _revise(session: SessionCalls, made: SessionCall, edit: TextEdit) -> tuple[T
 
 
 def _check_of(made: SessionCall) -> str:
-    """Return the command line of a check without what cuts its output; "" if the call is no check."""
+    """Return the command line of a check without the part that cuts its output; "" if it is no check."""
     if made.attempt.effect.operation not in (Operation.RUN, Operation.RUN_TEST):
         return ""
     return _OUTPUT_CUT.sub("", made.attempt.command.strip())

@@ -50,7 +50,7 @@ class TextEdit:
         return text == self.old or back
 
     def changes(self, text: str, added: frozenset[str]) -> bool:
-        """Return whether the edit replaces one place of `text`, and one of the lines `added` there."""
+        """Return whether the edit replaces one place of `text` that contains one of the lines `added`."""
         return bool(self.old) and text.count(self.old) == 1 and not added.isdisjoint(_lines(self.old))
 
     def overlaps(self, other: "TextEdit") -> bool:

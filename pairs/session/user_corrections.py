@@ -43,7 +43,7 @@ def _find_correction(session: SessionCalls, calls: list[SessionCall]) -> tuple[A
 def _find_accepted(session: SessionCalls, made: SessionCall) -> ToolCall | str:
     """Return the first accepted edit of the same place within the window, or why there is none.
 
-    It must be the first change of files after the rejected one: it may need what another one changed.
+    It must be the first change of files after the rejected one, since it may depend on earlier changes.
     """
     edit = read_text_edit(made.attempt)
     if edit is None:

@@ -30,9 +30,9 @@ class PendingFile:
 
 @contextmanager
 def open_pending_file(folder: Path) -> Iterator[PendingFile]:
-    """Give a temporary file in `folder`; rename it to its `name` on success, else remove it.
+    """Yield a temporary file in `folder`; rename it to its `name` on success, else remove it.
 
-    Raises WorkspaceError where the folder cannot be written or the disk is full.
+    Raises WorkspaceError if the folder cannot be written or the disk is full.
     """
     file = PendingFile(folder / f".{uuid.uuid4().hex[:16]}.tmp")
     try:
@@ -50,10 +50,10 @@ def open_pending_file(folder: Path) -> Iterator[PendingFile]:
 
 @contextmanager
 def write_atomically(path: Path, private: bool = False) -> Iterator[Path]:
-    """Give a temporary file beside `path`; rename it to `path` on success, else remove it.
+    """Yield a temporary file beside `path`; rename it to `path` on success, else remove it.
 
     With `private` only the owner may read the file; a file that was private stays so. Raises WorkspaceError
-    where the folder cannot be written.
+    if the folder cannot be written.
     """
     with open_pending_file(path.parent) as file:
         file.name = path.name
@@ -131,7 +131,7 @@ def write_json(path: Path, value: object, private: bool = False) -> None:
 
 
 def encodable_json(value: Any) -> Any:
-    """Return the JSON value with `?` for text that is not UTF-8, as in names of files."""
+    """Return the JSON value with `?` in place of text that is not UTF-8, which file names may have."""
     text = json.dumps(value, ensure_ascii=False)
     clean = text.encode("utf-8", "replace").decode()
     return value if clean == text else json.loads(clean)

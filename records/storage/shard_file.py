@@ -28,7 +28,7 @@ class Shard:
 
     @property
     def source(self) -> str:
-        """The source of its rows, as its folder `source=NAME` has it."""
+        """Return the source of its rows, from its folder `source=NAME`."""
         return Path(self.path).parts[1].removeprefix("source=")
 
 
@@ -74,7 +74,7 @@ class ShardFile:
         return f"{self._out.state.hexdigest()}.parquet"
 
     def abandon(self) -> None:
-        """Close the writer and drop what it still holds."""
+        """Close the writer and discard its buffered rows."""
         self._out.handle = None
         with suppress(OSError, ValueError, pa.ArrowException):
             self._writer.close()
@@ -100,7 +100,7 @@ class _HashingFile:
         """Do nothing: no bytes are held back."""
 
     def close(self) -> None:
-        """Mark the file as closed; whoever opened the handle closes it."""
+        """Mark the file as closed; the caller that opened the handle closes it."""
         self.closed = True
 
 

@@ -17,9 +17,9 @@ DROP_ORDER = ("pairs", "votes", "replies", "decisions", "traces")
 
 
 def drop_traces(work: Workspace, name: str, traces: frozenset[str]) -> int:
-    """Remove the rows of these traces from every shard of a table, and return how many rows.
+    """Remove the rows of these traces from every shard of a table, and return their number.
 
-    A shard that covers nothing else is dropped. Hold `runs.sole_writer`.
+    A shard without other traces is dropped. The caller holds `runs.sole_writer`.
     """
     before = work.live(name)
     after: list[Shard] = []
@@ -44,9 +44,9 @@ def drop_traces(work: Workspace, name: str, traces: frozenset[str]) -> int:
 
 
 def sweep_rewritten_shards(work: Workspace) -> int:
-    """Delete shards that are not live and temporary files of killed writers, and return how many.
+    """Delete shards that are not live and temporary files of killed writers, and return their number.
 
-    Hold `runs.sole_writer`: a file being written looks the same.
+    The caller holds `runs.sole_writer`, since a file being written looks the same.
     """
     stray = [*_stray_shards(work), *_temporary_files(work.root)]
     if work.copy is not None:

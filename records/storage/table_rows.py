@@ -96,7 +96,7 @@ def pairs_to_table(pairs: Iterable[DPOPair]) -> pa.Table:
 
 
 def pairs_from_table(table: pa.Table, resolve: Resolve) -> list[DPOPair]:
-    """Return the pairs of a table; `resolve` gives messages and tools shown at a step."""
+    """Return the pairs of a table; `resolve` returns messages and tools shown at a step."""
     pairs = []
     for row in table.to_pylist():
         state_messages, tools = resolve(row["step_id"])

@@ -152,7 +152,7 @@ def _with_null_field(contexts: pa.ListArray) -> pa.ListArray:
 
 
 def _drop_columns(table: pa.Table) -> pa.Table:
-    """Upgrade decisions from version 5 or 6 to 7: drop columns of a way to stop and of utilities."""
+    """Upgrade decisions from version 5 or 6 to 7: drop columns of removed features."""
     return table.select(DECISIONS.names)
 
 

@@ -17,9 +17,9 @@ _GROUP_TRACES = 64
 class TraceShards:
     """Shards of the `traces` table that are not live yet, made by `trace_shards`.
 
-    A shard ends by size, and where a trace comes again: of two shards that cover a trace the later one
-    counts. `written` lists the finished shards, `misfits` the ids of traces that cannot be stored. Equal
-    traces in equal order give equal bytes.
+    A shard ends at its size limit, and before a second trace of the same id: of two shards that cover a
+    trace the later one counts. `written` lists the finished shards, `misfits` the ids of traces that cannot
+    be stored. Equal traces in equal order give equal bytes.
     """
 
     def __init__(self, work: Workspace, day: str, limit_bytes: float, stack: ExitStack) -> None:
@@ -46,9 +46,9 @@ class TraceShards:
         self._waiting_bytes += text_bytes
 
     def flush(self) -> None:
-        """Write the waiting traces where they are enough for a row group.
+        """Write the waiting traces if they are enough for a row group.
 
-        Hold no trace meanwhile: none is needed any more. Raises WorkspaceError where they cannot be written.
+        The caller need not keep them. Raises WorkspaceError if they cannot be written.
         """
         if self._waiting_bytes >= _GROUP_BYTES or len(self._waiting) >= _GROUP_TRACES:
             self._write_group()
@@ -91,9 +91,9 @@ class TraceShards:
 
 @contextmanager
 def trace_shards(work: Workspace, day: str, limit_bytes: float) -> Iterator[TraceShards]:
-    """Give shards of about `limit_bytes` of columns each; the last one ends with the block.
+    """Yield a writer of shards of about `limit_bytes` each; the last one ends with the block.
 
-    Where the block fails, the current shard is dropped. Raises WorkspaceError where shards cannot be written.
+    If the block fails, the current shard is dropped. Raises WorkspaceError if shards cannot be written.
     """
     with ExitStack() as stack:
         shards = TraceShards(work, day, limit_bytes, stack)

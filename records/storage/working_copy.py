@@ -48,9 +48,9 @@ class WorkingCopy:
     _index: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
 
     def pull(self) -> None:
-        """Make the folder equal to the URL, but for shards, which are fetched when they are read.
+        """Make the folder equal to the URL, except for shards, which are downloaded when they are read.
 
-        A folder that a run on this machine is writing stays as it is. Raises WorkspaceError where the URL
+        A folder that a run on this machine is writing stays as it is. Raises WorkspaceError if the URL
         cannot be read.
         """
         with (self.root / RUN_LOCK).open("w") as handle:
@@ -84,9 +84,10 @@ class WorkingCopy:
             )
 
     def push(self) -> None:
-        """Put files that changed since they were last pushed or pulled, and remove those that are gone.
+        """Upload files that changed since the last push or pull, and remove those deleted here.
 
-        The manifest of a release goes last, so that nobody sees half of one. Raises WorkspaceError.
+        The manifest of a release is uploaded last, so that no reader sees an incomplete release. Raises
+        WorkspaceError.
         """
         self._index = self._read_index()
         here = sorted(self._files(), key=lambda name: (name.startswith("releases/"), _ends_release(name)))
@@ -99,7 +100,7 @@ class WorkingCopy:
             self._write_index()
 
     def put(self, name: str) -> None:
-        """Put one file of the folder at its place behind the URL. Raises WorkspaceError."""
+        """Upload one file of the folder to the URL. Raises WorkspaceError."""
         fs, base = self._storage()
         stamp = _stamp(self.root / name)
         with self._reported("written"):
@@ -110,7 +111,7 @@ class WorkingCopy:
             self._index[name] = [version, *stamp]
 
     def fetch(self, name: str) -> Path:
-        """Return the file of a shard, fetched where the folder has it not. Raises WorkspaceError."""
+        """Return the file of a shard, downloaded if the folder lacks it. Raises WorkspaceError."""
         path = self.root / name
         if not path.exists():
             self._get(name)
@@ -118,7 +119,7 @@ class WorkingCopy:
 
     @contextmanager
     def open(self, name: str) -> Iterator[Any]:
-        """Open a shard for reading parts of it, without fetching what is not here."""
+        """Open a shard for reading parts of it, without downloading all of it."""
         if (self.root / name).exists():
             with (self.root / name).open("rb") as file:
                 yield file
@@ -128,7 +129,7 @@ class WorkingCopy:
             yield file
 
     def refresh(self, name: str) -> None:
-        """Fetch one file that others may have written; it is gone here where it is gone there."""
+        """Download one file that other machines may have written; delete it here if it is gone there."""
         data = self._read(name)
         if data is None:
             (self.root / name).unlink(missing_ok=True)
@@ -138,7 +139,7 @@ class WorkingCopy:
             file.temporary.write_bytes(data)
 
     def merge_lines(self, name: str) -> None:
-        """Give a file that is only added to, here and there, the lines of both. Hold the lock."""
+        """Merge the lines of an append-only file here and at the URL. The caller holds the lock."""
         path = self.root / name
         here = path.read_text("utf-8").splitlines() if path.exists() else []
         there = (self._read(name) or b"").decode().splitlines()
@@ -150,7 +151,7 @@ class WorkingCopy:
             append_private_line(path, "".join(f"{line}\n" for line in missing))
 
     def arrive(self) -> None:
-        """Take up the copy in a worker: on another machine than the command's it is pulled first."""
+        """Prepare the copy in a worker: on another machine than the command's it is pulled first."""
         if self.is_away:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.pull()
@@ -162,7 +163,7 @@ class WorkingCopy:
         return self.host != socket.gethostname()
 
     def remove(self, names: list[str]) -> None:
-        """Remove files behind the URL; those that are not there are passed over. Raises WorkspaceError."""
+        """Remove files at the URL; missing ones are skipped. Raises WorkspaceError."""
         fs, base = self._storage()
         for name in names:
             with self._reported("written"), suppress(FileNotFoundError):
@@ -170,7 +171,7 @@ class WorkingCopy:
             self._index.pop(name, None)
 
     def shards(self, table: str) -> list[str]:
-        """Return the names of all shards of a table behind the URL, live or not."""
+        """Return the names of all shards of a table at the URL, live or not."""
         fs, base = self._storage()
         with self._reported("read"):
             fs.invalidate_cache()
@@ -188,7 +189,7 @@ class WorkingCopy:
         return self.lock(f"{self.url} {name}", wait)
 
     def _versions(self) -> dict[str, str]:
-        """Return the version of each file behind the URL that is no shard."""
+        """Return the version of each file at the URL that is no shard."""
         fs, base = self._storage()
         with self._reported("read"):
             fs.invalidate_cache()
@@ -276,7 +277,7 @@ def _unreachable(url: str, done: str, error: Exception) -> NoReturn:
 
 
 def _version(info: Mapping[str, Any]) -> str:
-    """Return what tells one content of an object from another."""
+    """Return a value that changes with an object's content."""
     tag = next((info[name] for name in _VERSION_KEYS if name in info), "")
     return f"{info.get('size')} {tag}"
 
@@ -291,7 +292,7 @@ def _is_shard(name: str) -> bool:
 
 
 def _is_of_table(name: str) -> bool:
-    """Return whether a file is a shard or the list of a table's live ones, which go each on its own."""
+    """Return whether a file is a shard or a table's list of live shards, which are transferred separately."""
     return _is_shard(name) or name in _POINTERS
 
 

@@ -45,7 +45,7 @@ MadeOf = Mapping[str, tuple[int, str]]
 
 
 class Workspace:
-    """A folder as described above; use `open` to make or open one.
+    """A workspace folder, as the module describes it; use `open` to create or open one.
 
     `text` says whether its tables hold `redacted` text, or text as `recorded`. Recorded text is never sent,
     labelled or released.
@@ -145,9 +145,9 @@ class Workspace:
     ) -> Shard:
         """Write a table as a shard that covers the traces in `covers`, and make it live.
 
-        Content that a live shard of the source holds, of whatever day, adds no file: that shard becomes the
-        newest. `day` is `YYYY-MM-DD`, `made_by` names the rule that made the rows, `made_of` what they were
-        made of.
+        If a live shard of the source, of any day, has the same content, no file is added and that shard
+        becomes the newest. `day` is `YYYY-MM-DD`, `made_by` names the rule that made the rows, `made_of`
+        the rows they were made from.
         """
         shard = self.write_file(
             name, table, covers, workspace_shard_folder(name, source, day), made_by, made_of
@@ -229,13 +229,13 @@ class Workspace:
         return self.root / shard.path if self.copy is None else self.copy.fetch(shard.path)
 
     def require_here(self) -> None:
-        """Take up the workspace in a worker. Raises WorkspaceError where it is not on this machine."""
+        """Prepare the workspace in a worker. Raises WorkspaceError if it is not on this machine."""
         if self.copy is not None:
             self.copy.arrive()
         Workspace.open(self.root, create=False, text=self.text)
 
     def push(self) -> None:
-        """Put what changed in a working copy behind its URL; nothing happens for a folder alone."""
+        """Upload the changes of a working copy to its URL; do nothing for a local workspace."""
         if self.copy is not None:
             self.copy.push()
 
@@ -248,11 +248,11 @@ class Workspace:
         return covered
 
     def made_by(self, name: str, shard: Shard) -> str:
-        """Return the rule that made the rows of a shard, "" where it names none."""
+        """Return the rule that made the rows of a shard, "" if it names none."""
         return self._metadata(name, shard).get(b"tracemill.made_by", b"").decode()
 
     def made_of(self, name: str, shard: Shard) -> MadeOf:
-        """Return what the rows of a shard were made of, for each trace that it is recorded of."""
+        """Return the recorded inputs of a shard's rows, by trace."""
         made_of = json.loads(self._metadata(name, shard).get(b"tracemill.made_of", b"{}"))
         return {trace_id: (count, state) for trace_id, (count, state) in made_of.items()}
 
@@ -285,10 +285,11 @@ class Workspace:
         columns: Sequence[str] | None = None,
         by_trace: bool = False,
     ) -> Iterator[pa.Table]:
-        """Yield the current rows of a table, shard by shard, newest first; `by_trace` by their first trace.
+        """Yield the current rows of a table, shard by shard, newest first, or sorted `by_trace`.
 
-        Of each trace only the rows of the newest shard that covers it count. `traces` and `columns` limit the
-        rows and columns; `columns` must include the one that names the trace.
+        Of each trace only the rows of the newest shard that covers it count. `traces` and `columns` limit
+        the rows and columns; `columns` must include the one that names the trace. With `by_trace` the
+        shards are in the order of their first trace.
         """
         shards = self.current_traces(name)
         if by_trace:
@@ -338,7 +339,7 @@ def workspace_trace_ids(name: str, table: pa.Table) -> list[str]:
 
 
 def workspace_rows_without_traces(name: str, table: pa.Table, traces: frozenset[str]) -> pa.Table:
-    """Return the rows of a table that are of other traces."""
+    """Return the rows of a table without those of these traces."""
     return table.filter(pa.array([i not in traces for i in workspace_trace_ids(name, table)], pa.bool_()))
 
 

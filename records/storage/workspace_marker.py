@@ -25,7 +25,7 @@ def create_marker(marker: Path, text: Text) -> None:
 
 
 def close_to_others(marker: Path) -> None:
-    """Make the files of a workspace private once, where an older version left them open."""
+    """Make the files of a workspace private once, if an older version left them readable to others."""
     value = read_json_file(marker)
     if isinstance(value, dict) and value.get("modes") != OWNER_ONLY:
         make_tree_private(marker.parent)

@@ -26,7 +26,7 @@ FOUND = "lost step found in its completion log"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A step to place: its rebuilt prompt, the messages behind it (`tail`) and its log (`call`)."""
+    """A step to place: its rebuilt prompt, the messages after it (`tail`) and its log (`call`)."""
 
     step: Step
     prompt: Sequence[Message]
@@ -82,7 +82,7 @@ def apply_recorded_prompts(
 
 
 class _PromptMerger:
-    """Builder that places steps in order, each under its recorded prompt where there is one."""
+    """Builder that places steps in order, each under its recorded prompt if there is one."""
 
     def __init__(self, contexts: Sequence[Context], lost_steps: int) -> None:
         self.found = 0
@@ -93,7 +93,7 @@ class _PromptMerger:
         self._results = {m.tool_call_id or "": m for m in results}
 
     def place(self, entry: _Entry) -> None:
-        """Place one step; a guess is placed only where it continues the step before."""
+        """Place one step; a guess is placed only if it continues the step before."""
         call = entry.call
         prompt = [self._with_failure(m) for m in call.prompt] if call else entry.prompt
         continues = bool(self._drafts) and _continues(self._drafts[-1], prompt, entry)
@@ -142,7 +142,7 @@ class _PromptMerger:
         return draft
 
     def _end(self) -> None:
-        """Append what followed the last step."""
+        """Append the messages after the last step."""
         if self._drafts:
             draft = self._drafts[-1]
             draft.messages.extend(map(completion_log_result, self._tail) if draft.in_text else self._tail)
@@ -176,7 +176,7 @@ def _fits(call: LoggedCall, action: Message) -> bool:
 def _entries(
     contexts: Sequence[Context], matched: dict[str | None, LoggedCall], calls: Sequence[LoggedCall]
 ) -> Iterator[_Entry]:
-    """Yield every step in order, with the calls of no step between them as guesses."""
+    """Yield every step in order; calls without a step between them are yielded as guesses."""
     place = {call.response_id: index for index, call in enumerate(calls) if call.response_id in matched}
     done, last = 0, None
     for context in contexts:
@@ -204,7 +204,7 @@ def _entries(
 def _guesses(
     calls: Sequence[LoggedCall], matched: dict[str | None, LoggedCall], last: _Entry | None
 ) -> Iterator[_Entry]:
-    """Yield calls without events, as steps to try behind `last`; only those that call tools."""
+    """Yield calls without events, as steps to try after `last`; only those that call tools."""
     for call in calls:
         acts = call.answer.tool_calls or (call.in_text and calls_in_text(call.answer.content, "openhands"))
         if last is not None and acts and call.response_id not in matched:
@@ -230,7 +230,7 @@ def _continues(draft: _Draft, prompt: Sequence[Message], entry: _Entry) -> bool:
 
 
 def _use_later_form(draft: _Draft, prompt: Sequence[Message]) -> None:
-    """Replace the last action by its form in later prompts, which differs in form alone."""
+    """Replace the last action by its form in later prompts, whose content is the same."""
     acted = draft.steps[-1].cut
     mine = draft.messages[acted]
     draft.messages[acted] = replace(prompt[acted], reasoning=mine.reasoning)

@@ -66,7 +66,7 @@ class V0Response:
 
 
 def v0_action_response_key(event: V0Event) -> str:
-    """Return a key of the response behind an action: its id, else the id of the event."""
+    """Return a key of the response that an action belongs to: its id, else the id of the event."""
     if event.call is None:
         return f"event {event.id}"
     recorded = event.call.get("model_response")

@@ -112,7 +112,7 @@ class V0History:
             self._add_observation(event)
 
     def _add_action(self, event: V0Event) -> None:
-        """Add the response behind an action, once for all its actions."""
+        """Add the response that an action belongs to, once for all its actions."""
         if is_text_only(event):
             self._step(Message("assistant", event.content), self._metadata(event, None))
             return
@@ -128,7 +128,7 @@ class V0History:
         self._messages.register(event, response.message)
 
     def _step(self, message: Message, metadata: StepMetadata) -> None:
-        """Add a step, in a new context where the harness shows its past in another form."""
+        """Add a step, in a new context if the harness shows its past in another form."""
         if self._growing.unfinished or self._growing.displaced:
             self._end_context("rewritten")
         if self._stale is not None:
@@ -149,7 +149,7 @@ class V0History:
         return StepMetadata(self._model, native, parse_openai_usage(usage), self._cwd, event.timestamp)
 
     def _add_text(self, event: V0Event) -> None:
-        """Add a text of user or harness; between contexts it waits in the history."""
+        """Add a text of user or harness; between contexts it is kept in the history."""
         if self._stale is None:
             message = self._messages.text(event, self._knowledge)
             if message is not None:
@@ -187,7 +187,7 @@ class V0History:
             self._report.flags[misfit] += 1
 
     def _condense(self, event: V0Event) -> None:
-        """Apply a condensation: forget events, and put the summary in their place."""
+        """Apply a condensation: remove the forgotten events, and insert the summary in their place."""
         self._report.compactions += 1
         self._forgotten |= _forgotten_ids(event)
         summary, offset = event.fields.get("summary"), event.fields.get("summary_offset")
@@ -197,7 +197,7 @@ class V0History:
         self._end_context("compaction")
 
     def _end_context(self, start: ContextStart) -> None:
-        """End the growing context; the next step begins one with what is shown by then."""
+        """End the growing context; the next step begins one with the messages in view then."""
         if self._stale is None:
             self._close()
         if self._stale != "compaction":

@@ -188,7 +188,7 @@ def _content(event: V0Event) -> str:
 
 
 def _metadata(event: V0Event) -> Mapping[str, Any]:
-    """Return the metadata of a command; before 0.17 the exit code lay beside the output."""
+    """Return the metadata of a command; before 0.17 the exit code was beside the output."""
     nested = event.fields.get("metadata")
     return nested if isinstance(nested, dict) else {"exit_code": event.fields.get("exit_code")}
 

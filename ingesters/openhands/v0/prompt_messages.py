@@ -32,7 +32,7 @@ SUMMARY = "condensation summary"
 
 @dataclass(slots=True)
 class V0Settings:
-    """Settings from the surroundings of a history.
+    """Settings of a history, from the files around it.
 
     `model` is the configured model; `usages` and `models` are by response id; longer texts are cut at
     `max_message_chars`; `shows_recall` says whether recalled context was shown; `lost` whether events could
@@ -115,7 +115,7 @@ class V0Messages:
 
 
 def build_prompt_messages(events: Iterable[V0Event], messages: V0Messages) -> V0Prompt:
-    """Return the prompt that past events make."""
+    """Build the prompt from past events."""
     prompt = V0Prompt()
     waiting: dict[str, Message] = {}
     results: dict[str, Message] = {}
@@ -138,7 +138,7 @@ def build_prompt_messages(events: Iterable[V0Event], messages: V0Messages) -> V0
 
 
 def _add_complete(waiting: dict[str, Message], results: dict[str, Message], prompt: V0Prompt) -> None:
-    """Move responses whose calls are all answered into the prompt, their results behind them."""
+    """Move responses whose calls are all answered into the prompt, followed by their results."""
     for key in [k for k, m in waiting.items() if all(c.id in results for c in m.tool_calls)]:
         message = waiting.pop(key)
         prompt.responses.add(key)

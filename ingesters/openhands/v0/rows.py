@@ -41,7 +41,7 @@ _TEXT_CALL_ID = re.compile(r"toolu_\d{1,4}")  # ids that OpenHands gives to call
 
 @dataclass(frozen=True, slots=True)
 class V0Source:
-    """The surroundings of a history: its row, the session's `metadata.json`, completion logs by time."""
+    """The data around a history: its row, the session's `metadata.json`, completion logs by time."""
 
     origin: str
     dialect: str
@@ -143,7 +143,7 @@ def _delegates(
 
 
 def _responses(events: Iterable[V0Event]) -> set[str | None]:
-    """Return the ids of the responses behind actions."""
+    """Return the ids of the responses that actions belong to."""
     ids = (as_mapping(as_mapping(event.call).get("model_response")).get("id") for event in events)
     return {native for native in ids if isinstance(native, str)}
 
@@ -245,10 +245,10 @@ def _run_version(row: Mapping[str, Any]) -> str | None:
 
 
 def _native_ids(row: Mapping[str, Any], instance: str | None, events: list[V0Event]) -> tuple[str, ...]:
-    """Return what identifies a run and stays the same while the session grows.
+    """Return the parts that identify a run and stay the same while the session grows.
 
-    That is the task, the run folder, and the shown events up to the first action with their times. Without
-    times it is all that the agent did, and kind and length of every other event.
+    They are the task, the run folder, and the shown events up to the first action with their times. Without
+    times they are all of the agent's actions, and kind and length of every other event.
     """
     run = str(as_mapping(row.get("metadata")).get("eval_output_dir") or "")
     shown = [e for e in events if e.name not in (SILENT_ACTIONS if e.is_action else SILENT_OBSERVATIONS)]

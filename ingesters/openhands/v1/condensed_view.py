@@ -23,7 +23,7 @@ from tracemill.records.message import Message
 
 
 def view_response_key(event: Event) -> str:
-    """Return a key of the response behind an action: its id, else the id of the event."""
+    """Return a key of the response that an action belongs to: its id, else the id of the event."""
     return event_text_field(event, "llm_response_id") or f"event {event_text_field(event, 'id')}"
 
 
@@ -58,7 +58,7 @@ def build_condensed_view(line: Iterable[Event]) -> list[Event]:
 
 
 def condense_view(view: list[Event], event: Event) -> list[Event]:
-    """Return the view without what a condensation forgets, with its summary at its place."""
+    """Return the view without the events that a condensation removes, with its summary in their place."""
     listed = event.get("forgotten_event_ids")
     forgotten = {i for i in listed if isinstance(i, str)} if isinstance(listed, list) else set()
     kept = [e for e in view if event_text_field(e, "id") not in forgotten]
@@ -69,7 +69,7 @@ def condense_view(view: list[Event], event: Event) -> list[Event]:
 
 
 def put_system_in_view(view: list[Event], event: Event) -> list[Event]:
-    """Return the view with a system event in the place of the one before it, else at its end."""
+    """Return the view with a system event in place of the earlier one, else at its end."""
     place = next((i for i, e in enumerate(view) if v1_event_kind(e) in SYSTEM_KINDS), None)
     return [*view, event] if place is None else [*view[:place], event, *view[place + 1 :]]
 
@@ -93,7 +93,7 @@ def enforce_view_rules(view: Sequence[Event], line: Sequence[Event]) -> list[Eve
 def condensed_view_messages(
     view: Sequence[Event], message_results: set[str], message_calls: set[str]
 ) -> Iterator[Message]:
-    """Yield the messages of a view: actions of one response as one message, results where they came.
+    """Yield the messages of a view: actions of one response as one message, results in order of arrival.
 
     `message_results` are calls whose results are messages, `message_calls` calls made in messages of the
     agent (both in the TypeScript port): their own events are left out.
@@ -166,6 +166,6 @@ def _unmatched(view: Sequence[Event]) -> set[int]:
 
 
 def _summary_event(event: Event) -> dict[str, Any]:
-    """Return the event that a condensation leaves in place of what it forgets."""
+    """Return the summary event that replaces the events a condensation removes."""
     own = f"{event_text_field(event, 'id')}-summary"
     return {"id": own, "kind": "CondensationSummaryEvent", "summary": event["summary"]}

@@ -93,7 +93,7 @@ def unread_event(event: Event) -> list[str]:
 
 
 def system_event_message(event: Event) -> Message:
-    """Return the system prompt, with what is added per conversation behind it."""
+    """Return the system prompt, followed by the text added for the conversation."""
     parts = (
         openai_content_text(event.get("system_prompt")),
         openai_content_text(event.get("dynamic_context")),
@@ -102,7 +102,7 @@ def system_event_message(event: Event) -> Message:
 
 
 def spoken_event_message(event: Event) -> Message:
-    """Return a message of user or agent, with what the agent's context added to it.
+    """Return a message of user or agent, with the text that the agent's context added to it.
 
     In the TypeScript port it may hold calls of the agent, or be a tool result.
     """
@@ -120,7 +120,7 @@ def spoken_event_message(event: Event) -> Message:
 
 
 def action_event_message(events: list[Event]) -> Message:
-    """Return the response behind its actions: the thought of the first, the calls of all.
+    """Return the response of these actions: the thought of the first, the calls of all.
 
     A blank thought becomes "".
     """

@@ -58,7 +58,7 @@ _ROOT = "__root__"
 
 @dataclass(slots=True)
 class V1Settings:
-    """Settings from the surroundings of the events.
+    """Settings of a conversation, from the files around its events.
 
     `model` is the configured model; `usages` and `models` are by response id; `cwd` is the working folder;
     `merges_users` says whether consecutive user texts are sent as one.
@@ -161,14 +161,14 @@ class V1History:
                 self._add_text(message)
 
     def _add_action(self, event: Event) -> None:
-        """Add the response behind an action, once for all its actions."""
+        """Add the response that an action belongs to, once for all its actions."""
         key = view_response_key(event)
         if key not in self._responses and v1_event_call_id(event) not in self._calls:
             self._responses.add(key)
             self._step(action_event_message(self._batches.get(key, [event])), event)
 
     def _step(self, message: Message, event: Event) -> None:
-        """Add a step, in a new context where the view has changed."""
+        """Add a step, in a new context if the view has changed."""
         if self._growing.unfinished or self._is_late:
             self._end_context("rewritten")
         if self._stale is not None:
@@ -190,7 +190,7 @@ class V1History:
             self._growing.add_message(message)
 
     def _add_result(self, event: Event) -> None:
-        """Add a result; where a later message holds it, this event only says whether it failed."""
+        """Add a result; if a later message holds it, this event only says whether it failed."""
         result = result_event_message(event)
         self._cwd = event_working_dir(event) or self._cwd
         self._report.tool_errors += result.is_error is True
@@ -207,7 +207,7 @@ class V1History:
         self._place_result(Message("tool", message.content, (), message.tool_call_id, *verdict))
 
     def _place_result(self, result: Message) -> None:
-        """Add a result behind its call; one that does not fit is counted."""
+        """Add a result after its call; one that does not fit is counted."""
         misfit = "" if self._stale else self._growing.add_result(result)
         if misfit == ORPHAN_RESULT and self._is_made(result.tool_call_id or ""):
             self._is_late = True
@@ -247,7 +247,7 @@ class V1History:
                 self._growing.report_usage(self._usage)
 
     def _rewind(self, parent: Any) -> None:
-        """Switch to an earlier branch where an event continues from an earlier event than the last."""
+        """Switch to an earlier branch if an event continues from an earlier event than the last."""
         if not isinstance(parent, str):
             return
         if parent not in self._by_id and parent != _ROOT:
@@ -283,7 +283,7 @@ class V1History:
             self._last = own or self._last
 
     def _end_context(self, start: ContextStart, system: Event | None = None) -> None:
-        """End the growing context; the next step begins one with what is in view by then."""
+        """End the growing context; the next step begins one with the messages in view then."""
         if self._stale is None:
             self._close(system)
         if self._stale != "compaction" or start == "rewind":

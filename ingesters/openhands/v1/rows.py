@@ -49,7 +49,7 @@ _TELLING = frozenset({"MessageEvent", "ActionEvent"})
 
 @dataclass(frozen=True, slots=True)
 class V1Source:
-    """The surroundings of events: the base state, their evaluation row, completion logs by time."""
+    """The data around events: the base state, their evaluation row, completion logs by time."""
 
     origin: str
     state: Mapping[str, Any]
