@@ -120,7 +120,7 @@ class Message:
         yield from (call.arguments for call in self.tool_calls)
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the message as a model is shown it: content is a string, record-only fields are left out."""
+        """Return the message in OpenAI's format for a prompt: text content, without recorded extras."""
         wire: dict[str, Any] = {"role": self.role, "content": self.content}
         if self.tool_calls:
             wire["tool_calls"] = [

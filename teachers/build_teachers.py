@@ -31,7 +31,7 @@ def build_teachers(
 
 
 async def check_all(teachers: Sequence[Teacher]) -> None:
-    """Raise TeacherError where a teacher cannot answer: wrong key, unknown model, no network.
+    """Raise TeacherError if a teacher cannot answer: wrong key, unknown model, no network.
 
     Prices are read too, no session text is sent, and the connections are closed.
     """

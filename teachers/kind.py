@@ -35,7 +35,7 @@ class TeacherKind(Generic[S]):
     """A teacher type, registered under the `type` of its entries in `[[teachers]]`.
 
     `settings` is the model of an entry; its `type` has that name as default. `build` makes a teacher and
-    sends nothing. Import large packages inside it: settings are read by commands that ask nobody.
+    sends nothing. Import large packages inside it: settings are also read by commands without teachers.
     """
 
     settings: type[S]
@@ -43,5 +43,5 @@ class TeacherKind(Generic[S]):
 
     @property
     def name(self) -> str:
-        """Return the `type` of an entry of `[[teachers]]`."""
+        """Return the `type` of its entries in `[[teachers]]`."""
         return self.settings.model_fields["type"].default

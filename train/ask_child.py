@@ -17,9 +17,9 @@ _QUESTION, _ANSWER, _REFUSED = "question.json", "answer.json", "refused"
 
 
 def ask_child(module: str, question: BaseModel, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Run `python -m module FOLDER` on a question and return its answer.
+    """Run `python -m module FOLDER` on a request and return its answer.
 
-    Raises TrainingError with what it refuses, or if it ends without an answer.
+    Raises TrainingError with the child's error, or if it ends without an answer.
     """
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / _QUESTION).write_text(question.model_dump_json(), encoding="utf-8")
@@ -45,7 +45,7 @@ def ask_child(module: str, question: BaseModel, environment: Mapping[str, str]) 
 def answer_parent(
     folder: Path, answer: Callable[[str], BaseModel], describe: Callable[[Exception], str]
 ) -> int:
-    """Answer the question that lies in the folder, or say why not, and return 0."""
+    """Answer the request in the folder, or write the reason for none, and return 0."""
     try:
         made = answer((folder / _QUESTION).read_text(encoding="utf-8")).model_dump()
     except TrainingError as error:

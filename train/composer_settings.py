@@ -185,14 +185,14 @@ class ComposerSettings(BaseModel):
     def outside_fingerprint(self) -> set[str]:
         """Return the settings that a fingerprint leaves out.
 
-        The file of hint rows has what comes of their writer.
+        The file of hint rows, whose content changes with their writer, is among them.
         """
         default = type(self).model_construct()
         unset = {key for key in OUTSIDE_FINGERPRINT_BY_DEFAULT if getattr(self, key) == getattr(default, key)}
         return {"hint_writer", "hint_max_usd"} | unset
 
     def file_digests(self) -> dict[str, str]:
-        """Return a digest of what each file or folder holds now; none of one that is not there."""
+        """Return a digest of the current content of each file or folder; missing ones are left out."""
         places = {name: getattr(self, name) for name in FILES}
         return {name: _digest(place) for name, place in places.items() if place and place.exists()}
 
@@ -203,7 +203,7 @@ class ComposerSettings(BaseModel):
 
     @property
     def wants_state_rows(self) -> bool:
-        """Return whether GRPO plays the states of the workspace that teachers answered in."""
+        """Return whether GRPO uses the workspace's states with teachers' answers."""
         return self.consensus is not None and self.states is None
 
     def channels_off(self) -> dict[str, str]:

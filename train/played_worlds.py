@@ -16,7 +16,7 @@ SOLVED = 1.0
 
 
 class PlayRequest(BaseModel):
-    """A request to play tasks of a world: the models, the tasks, and how."""
+    """A request to play tasks of a world (an environment class): the models, the tasks, and settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -27,7 +27,7 @@ _FEWEST_SESSIONS = 10
 
 
 class PreferenceRequest(BaseModel):
-    """The models to measure on the held-out pairs of a release."""
+    """A request to measure models on the held-out pairs of a release."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,7 +51,7 @@ class PreferenceMargins(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PreferenceSummary:
-    """A model's view of held-out pairs: how many, share ranked right, mean margin in nats a token."""
+    """The figures of a model on held-out pairs: number, share ranked right, mean margin in nats a token."""
 
     rows: int
     accuracy: float

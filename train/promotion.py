@@ -22,7 +22,7 @@ CANDIDATE, LATEST = "candidate", "latest"
 
 @dataclass(frozen=True, slots=True)
 class PromotionDecision:
-    """A decision on whether a new model takes the place of the last one, and the reason."""
+    """A decision on whether a new model replaces the last promoted one, and the reason."""
 
     promoted: bool
     reason: str
@@ -49,7 +49,7 @@ def decide(new: PreferenceSummary, last: PreferenceSummary | None) -> PromotionD
 def compare_models(job: TrainingJob, checkpoint: Path, last: Path | None) -> PromotionDecision:
     """Measure a checkpoint, and the last promoted one if there is one, and decide.
 
-    What cannot be measured is not promoted, and the decision says why.
+    A checkpoint that cannot be measured is not promoted, with the reason in the decision.
     """
     if not TRAINING_METHODS.get(job.settings.method).language_model:
         return PromotionDecision(False, f"not compared: method {job.settings.method!r} makes a step scorer")

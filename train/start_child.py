@@ -241,7 +241,7 @@ def _run_child(
 
 
 def _accelerate(settings: TrainingSettings) -> list[str]:
-    """Return what comes before the module of the worker: accelerate, if there are several processes."""
+    """Return the command before the worker's module: accelerate, if there are several processes."""
     if settings.processes == 1:
         return []
     if settings.accelerate is not None:
@@ -253,7 +253,7 @@ def _accelerate(settings: TrainingSettings) -> list[str]:
 
 
 def _check_outcome(partial: Path, code: int, interrupted: bool) -> None:
-    """Raise the error that the end of the child means; return if there is a checkpoint."""
+    """Raise the error of the child's end; return if there is a checkpoint."""
     try:
         outcome = json.loads((partial / "outcome.json").read_bytes())
     except OSError:

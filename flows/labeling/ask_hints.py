@@ -77,7 +77,7 @@ def hint_batches(work: Workspace, reredactor: Reredactor, selected: Container[st
 
 
 def hint_questions(item: ShownTrace) -> Iterator[Question]:
-    """Yield a question for each failed action of a trace; none for a trace that summarises another."""
+    """Yield a question for each failed action of a trace; none for a trace of a summarising agent."""
     steps = {question.step_id: question for question in item.questions()}
     for site in error_sites(item.trace):
         question = steps.get(str(site.state.step_id))

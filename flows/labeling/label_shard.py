@@ -79,7 +79,7 @@ class ShownTrace:
         return self.renewed.reply(reply) if self.renewed else reply
 
     def answered(self, state: TraceState) -> set[str]:
-        """Return the prompt ids of a step for which answers are valid."""
+        """Return one question per step, in order; none for a summarising agent, whose steps are no work."""
         context, at = state.context.index, state.step.index
         former = self.former.get(context)
         now = self.presentations[context].prompt_ids[at]

@@ -29,5 +29,5 @@ def iso_utc(seconds: float) -> str:
 
 
 def _utc_text(seconds: float, timespec: str = "auto") -> str:
-    """Return a UTC time without its offset; faster than `isoformat` of the time zone."""
+    """Return a UTC time as ISO 8601 without its offset."""
     return (_EPOCH + timedelta(seconds=seconds)).isoformat(timespec=timespec)

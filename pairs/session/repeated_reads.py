@@ -57,7 +57,7 @@ def _find_edit(session: SessionCalls, reads: list[SessionCall]) -> tuple[Action,
 
 
 def _shown_before(session: SessionCalls, made: SessionCall) -> int | None:
-    """Return the last earlier message that contains all that a read showed; None if the read failed."""
+    """Return the last earlier message with all that a read showed; None without one, or if it failed."""
     if not made.succeeded or made.attempt.effect.operation != Operation.READ:
         return None
     text = _LINE_NUMBER.sub("", made.result.content.partition("<system-reminder>")[0]).strip("\n")

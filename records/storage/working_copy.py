@@ -180,7 +180,7 @@ class WorkingCopy:
         return [name for name in names if _is_shard(name)]
 
     def hold(self, name: str, wait: bool) -> AbstractContextManager[None]:
-        """Hold a lock of the workspace over all machines. Raises WorkspaceError where there is none."""
+        """Hold a lock of the workspace over all machines. Raises WorkspaceError without a lock service."""
         if self.lock is None:
             raise WorkspaceError(
                 f"{self.url} is written under a lock on PostgreSQL, and no ledger is configured",
@@ -231,7 +231,7 @@ class WorkingCopy:
 
     @property
     def _index_path(self) -> Path:
-        """Return the file, beside the folder, of each file's version there and its size and time here."""
+        """Return the index file beside the folder: each file's version at the URL, local size and time."""
         return self.root.with_suffix(".json")
 
     def _read_index(self) -> dict[str, list[Any]]:

@@ -16,7 +16,7 @@ MAX_LOOKUPS = 5
 async def with_looked_up_bill(
     teacher: Teacher, asked: AttemptResult, sleep: Callable[[float], Awaitable[None]], first_wait_s: float
 ) -> AttemptResult:
-    """Return the attempt with the price of the server's page, where its own is unknown.
+    """Return the attempt with the price from the server's billing page, if its own is unknown.
 
     Waits between lookups double from `first_wait_s` seconds.
     """
@@ -31,7 +31,7 @@ async def look_up_bill(
     first_wait_s: float,
     attempts: int = MAX_LOOKUPS,
 ) -> int | None:
-    """Return what the server's page says an answer cost, in nano-USD; None without a page."""
+    """Return the cost of an answer on the server's billing page, in nano-USD; None without a page."""
     wait_s = first_wait_s
     for attempt in range(attempts):
         if attempt:

@@ -35,7 +35,7 @@ def request_body(
 ) -> bytes:
     """Return the request as bytes; equal arguments give equal bytes.
 
-    `before` is the prompt of the same context that was answered last; it only moves cache marks.
+    `before` is the last answered prompt of the same context; it only affects cache marks.
     """
     wire = [_wire_message(message, settings.family) for message in question.messages]
     if isinstance(settings, OpenRouterTeacherSettings) and cache_rule(settings.family).marked:
@@ -61,7 +61,7 @@ def request_body(
 
 
 def _wire_message(message: Message, family: str) -> dict[str, Any]:
-    """Return a message in the shape that a vendor family is sent."""
+    """Return a message in the format for a vendor family."""
     wire = sendable_question_message(message).to_wire()
     if family == "deepseek" and message.tool_calls:
         wire["reasoning_content"] = ""
@@ -79,11 +79,11 @@ def _blocks(message: Message) -> int:
 
 
 def mark_places(messages: Sequence[Message], before: AnsweredPrompt | None) -> list[int]:
-    """Return the indices of the messages that carry a cache mark.
+    """Return the indices of the messages that get a cache mark.
 
-    That is the last, so that the next step finds all of this prompt, and, where more blocks are new than a
-    cache searches, the end of the earlier prompt. An empty text cannot carry a mark, so the nearest before it
-    does.
+    One is the last message, so that the next step finds all of this prompt. Another is the end of the
+    earlier prompt, if more blocks are new than a cache searches. An empty text cannot get a mark, so the
+    nearest message before it does.
     """
     places = {_markable(messages, len(messages))}
     if before is not None and sum(map(_blocks, messages[before.messages :])) > LOOK_BACK_BLOCKS:
@@ -92,7 +92,7 @@ def mark_places(messages: Sequence[Message], before: AnsweredPrompt | None) -> l
 
 
 def _markable(messages: Sequence[Message], end: int) -> int:
-    """Return the last message before `end` that can carry a mark; -1 where none can."""
+    """Return the last message before `end` that can get a mark; -1 if none can."""
     found = (at for at in range(end - 1, -1, -1) if messages[at].content and not messages[at].tool_calls)
     return next(found, -1)
 

@@ -50,7 +50,7 @@ UNKNOWN_PRICE = "nowhere: counted as free"
 
 
 class ChatTeacher:
-    """One model behind one server. It makes one attempt a call; retries and money belong to the replay."""
+    """One model on one server. It makes one attempt a call; the replay handles retries and cost."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ChatTeacher:
     ) -> None:
         """Set up the teacher without sending anything.
 
-        `redact` is applied to every text a server answers before it is stored; `book` keeps prices.
+        `redact` is applied to every text of an answer before it is stored; `book` keeps prices.
         """
         self.name = settings.name
         self.family = settings.family
@@ -81,7 +81,7 @@ class ChatTeacher:
     def _route(self) -> str | None:
         """Return the pinned provider, with the server's name unless it is OpenRouter.
 
-        So stub answers are never cached as real ones.
+        This keeps answers of a stub server from being cached as real ones.
         """
         if isinstance(self._settings, CompatibleTeacherSettings):
             return self._transport.base_url
@@ -125,12 +125,12 @@ class ChatTeacher:
 
     @property
     def price(self) -> Price:
-        """Return the price that calls are bounded by."""
+        """Return the price from which upper bounds of calls are computed."""
         return self._card.price
 
     @property
     def context_tokens(self) -> int | None:
-        """Return the longest prompt and answer together, None where unknown."""
+        """Return the maximum tokens of prompt and answer together, None if unknown."""
         return self._card.context_tokens
 
     @property
@@ -148,19 +148,19 @@ class ChatTeacher:
         return request_body(self._settings, question, sample, self._card, self._chain.before(question))
 
     def recall(self, question: Question, reply: TeacherReply) -> None:
-        """Learn from a cached answer: its token count bounds later prompts of the context."""
+        """Use a cached answer: its token count bounds later prompts of the context."""
         if reply.usage.prompt_tokens:
             self._chain.answered(question, reply.usage.prompt_tokens)
 
     def follow(self, question: Question) -> None:
-        """Continue as if the question had been answered: later prompts of the context follow it."""
+        """Treat the question as answered: later prompts of the context follow it."""
         self._chain.answered(question, 0)
 
     def bound_nanousd(self, question: Question) -> int:
         """Return the most that one attempt can cost, in nano-USD.
 
-        Prompt tokens are those counted at an earlier step of the context plus the bytes of what is new, else
-        all bytes, limited by the model's context. The highest price counts.
+        Prompt tokens are those counted at an earlier step of the context plus the bytes of the new text,
+        else all bytes, limited by the model's context. The highest price counts.
         """
         before = self._chain.before(question)
         if before is not None and before.tokens:
@@ -196,7 +196,7 @@ class ChatTeacher:
         return self._result(question, sample, completion, latency_s, received)
 
     def _known_fault(self, question: Question) -> CallFault | None:
-        """Return why a question would fail like an earlier one of its context; None where it may not."""
+        """Return why a question would fail like an earlier one of its context; None if it need not."""
         if self._is_too_long(question):
             return CallFault(FailureKind.CONTEXT_TOO_LONG)
         if self._refused[question.context] >= _REFUSALS:
@@ -238,8 +238,8 @@ class ChatTeacher:
     def _check_cost(self, completion: Completion, sent_bytes: int) -> Completion:
         """Compare a completion's stated cost with tokens times price.
 
-        A cost below the provider's least is replaced by tokens times price, or None where too few tokens were
-        counted. A cost above makes later reservations larger.
+        A cost below the provider's lowest price is replaced by tokens times price, or None if too few
+        tokens were counted. A higher cost makes later reservations larger.
         """
         stated = completion.cost_nanousd
         if stated is None or not completion.cost_said or not self._card.priced:
@@ -318,7 +318,7 @@ class ChatTeacher:
         )
 
     async def billed_nanousd(self, bill_id: str) -> int | None:
-        """Return the price on OpenRouter's page on the answer, in nano-USD; None where it has none yet."""
+        """Return the price of an answer on OpenRouter's page, in nano-USD; None if it has none yet."""
         try:
             received = await self._transport.generation(bill_id)
         except TransportFault:
@@ -331,7 +331,7 @@ class ChatTeacher:
         return self._transport.account_id if isinstance(self._settings, OpenRouterTeacherSettings) else ""
 
     async def usage_nanousd(self, fresh: bool) -> int | None:
-        """Return what OpenRouter's page on the key, else on the account, says was charged."""
+        """Return the total charge on OpenRouter's page of the key, else of the account."""
         return await self._catalogue.usage_nanousd(fresh)
 
     async def close(self) -> None:
@@ -342,7 +342,7 @@ class ChatTeacher:
 def _known_card(
     settings: OpenRouterTeacherSettings | CompatibleTeacherSettings, book: PriceBook, server: str
 ) -> tuple[ModelCard, str]:
-    """Return what is known of the model without network, and where it is from.
+    """Return the known card of the model, without network, and its origin.
 
     Prices of the settings come first, then those read last, then the bundled table.
     """

@@ -39,9 +39,9 @@ _UNAVAILABLE = {
 
 @dataclass(frozen=True, slots=True)
 class CallFault:
-    """Reason that a call failed.
+    """The reason why a call failed.
 
-    `billed` is True where it may have cost something; `account` where the limit met is the account's, so that
+    `billed` is True if it may have cost something; `account` if the limit reached is the account's, so that
     the wait holds for all of its calls.
     """
 
@@ -172,11 +172,11 @@ def _by_status(status: int, error: Mapping[str, Any]) -> CallFault:
 
 
 def fault_of_error_status(status: int, body: object, headers: Mapping[str, str]) -> CallFault:
-    """Return what an HTTP status other than 200 means.
+    """Return the fault of an HTTP status other than 200.
 
-    Only the API itself, in JSON, can end a teacher or a run: a firewall's or proxy's page says nothing about
-    key or model. A redirect (3xx) is not followed; it and a refusal (4xx) are never billed. A server error is
-    not billed where its body is the API's own error with the same code.
+    Only the API itself, in JSON, can end a teacher or a run: a firewall's or proxy's page says nothing
+    about key or model. A redirect (3xx) is not followed; it and a refusal (4xx) are never billed. A server
+    error is not billed if its body is the API's own error with the same code.
     """
     if 300 <= status < 400:
         why = f"its server answers with a redirect (HTTP {status}), which is not followed"
@@ -200,7 +200,7 @@ def _with_wait(fault: CallFault, headers: Mapping[str, str], error: Mapping[str,
 
 
 def fault_of_error_body(error: object, headers: Mapping[str, str]) -> CallFault:
-    """Return what an `error` object in a body of HTTP 200 means; it may have been billed."""
+    """Return the fault of an `error` object in a body of HTTP 200; it may have been billed."""
     details = as_mapping(error)
     try:
         status = int(details.get("code") or 500)

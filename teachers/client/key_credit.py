@@ -13,16 +13,16 @@ from tracemill.teachers.client.transport import HttpResponse, Transport, Transpo
 
 
 class KeyCredit(NamedTuple):
-    """USD that are left `of` the key's limit or the account; None where the server does not tell."""
+    """USD that are left `of` the key's limit or the account; None if the server does not report it."""
 
     left_usd: float | None
     of: str = ""
 
 
 async def read_key_credit(base_url: str, key: str) -> KeyCredit:
-    """Return what is left on a key.
+    """Return the remaining credit of a key.
 
-    Raises TeacherError where the server does not answer or refuses the key.
+    Raises TeacherError if the server does not answer or refuses the key.
     """
     transport = Transport(base_url, key)
     try:
@@ -42,7 +42,7 @@ async def read_key_credit(base_url: str, key: str) -> KeyCredit:
 
 
 def _page(received: HttpResponse, base_url: str) -> dict[str, Any]:
-    """Return the page on the key. Raises TeacherError where the server gives none."""
+    """Return the body of the key page. Raises TeacherError if the server has none."""
     if received.status in (401, 403):
         raise TeacherError(f"{base_url} refused the API key", "a valid key", "set it in the environment")
     if received.status != 200:

@@ -77,7 +77,7 @@ class ModelCatalogue:
             return found
 
     async def usage_nanousd(self, fresh: bool) -> int | None:
-        """Return what was ever charged to the key, else to its account; None where unknown.
+        """Return the total charge of the key, else of its account; None if unknown.
 
         It is a recent reading unless `fresh`.
         """
@@ -98,7 +98,7 @@ class ModelCatalogue:
         return None
 
     async def _get(self, page: Callable[..., Awaitable[HttpResponse]], *about: object) -> HttpResponse:
-        """Return a page, with retries. Raises TeacherError where the server does not answer."""
+        """Return a page, with retries. Raises TeacherError if the server does not answer."""
         retrying = AsyncRetrying(
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_exponential(multiplier=_FIRST_WAIT_S),
@@ -192,7 +192,7 @@ def charged_usage_nanousd(data: object) -> int | None:
 def _may_pass(received: HttpResponse) -> bool:
     """Return whether the page may be available later.
 
-    The server cannot answer now, or it was not the API that refused.
+    It may if the server cannot answer now, or if something other than the API refused.
     """
     if received.status in (401, 403):
         return not isinstance(parse_json(received.text), dict)
@@ -200,7 +200,7 @@ def _may_pass(received: HttpResponse) -> bool:
 
 
 def _broke_off(error: BaseException) -> bool:
-    """Return whether the server was reached; one that was not is reported at once."""
+    """Return whether the request was sent before the error; an unsent one is reported at once."""
     return isinstance(error, TransportFault) and error.sent
 
 

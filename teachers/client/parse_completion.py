@@ -24,8 +24,8 @@ _SILENT_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking", "refusa
 class Completion:
     """Content of a response body (HTTP 200): an action, or the fault in its place.
 
-    `cost_nanousd` is None where unknown; `cost_said` is False where it is tokens times price.
-    `claimed_nanousd` is the cost that the body states, believed or not.
+    `cost_nanousd` is None if unknown; `cost_said` is False if it is tokens times price. `claimed_nanousd`
+    is the cost that the body states, even if it is not trusted.
     """
 
     action: Action | None = None
@@ -42,7 +42,7 @@ class Completion:
 
 
 def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
-    """Return the JSON value with every text redacted, keys apart."""
+    """Return the JSON value with every text except keys redacted."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list):
@@ -75,7 +75,7 @@ def _text(value: object) -> str | None:
 
 
 def parse_completion_usage(body: Mapping[str, Any]) -> TeacherUsage:
-    """Return the tokens counted by the provider; 0 where it does not say."""
+    """Return the tokens counted by the provider; 0 if they are missing."""
     usage = as_mapping(body.get("usage"))
     prompt, answer = (
         as_mapping(usage.get("prompt_tokens_details")),
@@ -97,7 +97,7 @@ def _amount(value: object) -> float | None:
 
 
 def stated_cost_nanousd(body: Mapping[str, Any]) -> int | None:
-    """Return what a completion says the account was charged, in nano-USD; None where it does not say."""
+    """Return the cost that a completion states, in nano-USD; None if it states none."""
     usage = as_mapping(body.get("usage"))
     upstream = as_mapping(usage.get("cost_details")).get("upstream_inference_cost")
     return _charge_nanousd(usage.get("cost"), upstream, usage.get("is_byok") is True)

@@ -78,7 +78,7 @@ def _causes(error: BaseException | None) -> list[BaseException]:
 def _fault(error: Exception, generation_id: str | None = None) -> TransportFault:
     """Return the fault of an exception.
 
-    Whether the request went out is read from aiohttp's own exception: the SDK reports a reset after sending
+    Whether the request was sent is read from aiohttp's own exception: the SDK reports a reset after sending
     as a connect timeout.
     """
     import aiohttp
@@ -123,7 +123,7 @@ class Transport:
         return blake2b(f"{self.base_url}\n{self._api_key}".encode(), digest_size=8).hexdigest()
 
     def scrub(self, text: str) -> str:
-        """Return the text without the API key, should a server echo it."""
+        """Return the text without the API key, in case a server echoes it."""
         key = self._api_key or ""
         return text.replace(key, "[api key]") if len(key) >= MIN_SCRUBBED else text
 
@@ -191,7 +191,7 @@ class Transport:
         return await self._received(self._open().models.with_raw_response.list(extra_query=query))
 
     async def endpoints(self, model: str) -> HttpResponse:
-        """Send GET /models/{author}/{slug}/endpoints, OpenRouter's page on who serves a model."""
+        """Send GET /models/{author}/{slug}/endpoints, OpenRouter's list of a model's providers."""
         place = f"/models/{quote(model, safe='/:')}/endpoints"
         return await self._received(self._open().get(place, cast_to=object, options=_RAW))
 

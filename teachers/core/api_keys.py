@@ -7,9 +7,9 @@ from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 
 def api_key(settings: BaseTeacherSettings, environ: Mapping[str, str]) -> str | None:
-    """Return the key of a teacher, None where it needs none.
+    """Return the key of a teacher, None if it needs none.
 
-    Raises ConfigError where the variable is not set, or holds what cannot be a key.
+    Raises ConfigError if the variable is not set, or its value cannot be a key.
     """
     variable = settings.key_variable()
     if variable is None:

@@ -24,7 +24,7 @@ def host_of(url: str) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether a URL leads to this machine by an address that only it can reach."""
+    """Return whether a URL is a loopback address, which only this machine can reach."""
     host = host_of(url)
     try:
         return ip_address(host).is_loopback

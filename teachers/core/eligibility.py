@@ -23,10 +23,10 @@ def require_eligible(
     min_families: int = 2,
     exclude_student_family: bool = True,
 ) -> None:
-    """Raise ConfigError where names repeat, or where too few teachers may vote for a student.
+    """Raise ConfigError if names repeat, or if too few teachers may vote for a student.
 
-    A vote needs `min_families` families, one more so that a single failed teacher does not end it, and at
-    least `threshold` teachers.
+    A vote needs at least `threshold` teachers, and one family more than `min_families`, so that a single
+    failed teacher does not make it impossible.
     """
     names = [teacher.name for teacher in teachers]
     repeated = sorted({name for name in names if names.count(name) > 1})

@@ -12,7 +12,7 @@ from tracemill.teachers.core.teacher_settings import (
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A named set of teachers; `terms` is what its user must know before asking them."""
+    """A named set of teachers; `terms` is a note that its user must read before asking them."""
 
     name: str
     teachers: tuple[BaseTeacherSettings, ...]

@@ -60,7 +60,7 @@ class Price:
     tiers: tuple[Tier, ...] = ()
 
     def _within(self, prompt_tokens: int) -> "Iterator[Price | Tier]":
-        """Yield the prices that a prompt of at most this many tokens may be charged."""
+        """Yield the prices that may be charged for a prompt of at most this many tokens."""
         yield self
         yield from (tier for tier in self.tiers if tier.min_prompt_tokens < prompt_tokens)
 
@@ -77,7 +77,7 @@ class Price:
         return usd_up(tokens * prompt + max_tokens * completion + self.request)
 
     def cost_nanousd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> int:
-        """Return what a call costs, in nano-USD, where the provider does not say.
+        """Return the cost of a call, in nano-USD, for a provider that states none.
 
         Only `cached_tokens` get the cache discount, and the others may have been written to the cache.
         """
@@ -90,7 +90,7 @@ class Price:
     def least_nanousd(
         self, prompt_tokens: int, completion_tokens: int, cached_tokens: int, written: int
     ) -> int:
-        """Return the least that a provider with these prices can charge, in nano-USD.
+        """Return the lowest possible charge of a provider with these prices, in nano-USD.
 
         Every token counts at its lowest price in any tier.
         """
@@ -117,10 +117,10 @@ class Price:
     def charge_nanousd(
         self, prompt_tokens: int, completion_tokens: int, cached_tokens: int, written_tokens: int
     ) -> int:
-        """Return what a provider with these prices charges for a call, in nano-USD.
+        """Return the charge of a provider with these prices for a call, in nano-USD.
 
-        Cached and written tokens have their own prices. Prices of certain hours are left out; the last
-        fitting tier holds.
+        Cached and written tokens have their own prices. Prices of certain hours are left out; the last tier
+        that fits the prompt applies.
         """
         *_, p = (p for p in self._within(prompt_tokens) if not (isinstance(p, Tier) and p.timed))
         plain = prompt_tokens - cached_tokens - written_tokens
@@ -129,7 +129,7 @@ class Price:
 
 
 def dearest(prices: Sequence[Price]) -> Price:
-    """Return a price that bounds each of these."""
+    """Return a price that is at least each of these."""
     return Price(
         prompt=max(p.prompt for p in prices),
         completion=max(p.completion for p in prices),
@@ -169,7 +169,7 @@ def _configured_tier(tier: PriceTierSettings, base: Price) -> Tier:
 
 
 def _decimal(value: object, default: Decimal = Decimal(0)) -> Decimal:
-    """Return a price of the catalogue; raise ValueError for a negative one (depends on routing)."""
+    """Parse a price of the catalogue; raise ValueError for a negative one (it depends on routing)."""
     if value is None or value == "":
         return default
     number = Decimal(str(value))

@@ -16,7 +16,8 @@ class Question:
     `messages` is a view on the presented context, never a copy; `tools` are those offered, the same along a
     trace. `prompt_id` is the hash of both. `redaction` is the version of the rules that redacted the text;
     without one the question is refused. `student_family` is the vendor family of the model that took the
-    recorded action. `former_prompt_id` is the hash of an earlier presentation whose answers still hold.
+    recorded action. `former_prompt_id` is the hash of an earlier presentation whose answers are still
+    valid.
     """
 
     step_id: str
@@ -31,7 +32,7 @@ class Question:
 
     @property
     def context(self) -> str:
-        """Return the id of the step's context, whose prompts each begin with the one before."""
+        """Return the id of the step's context; each prompt of a context begins with the one before."""
         return self.step_id.rpartition(":")[0]
 
     def wire_messages(self) -> list[dict[str, Any]]:

@@ -10,17 +10,16 @@ from tracemill.teachers.core.question import Question
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
-    """The result of one attempt: the reply, its cost, and what it means for the next attempt.
+    """The result of one attempt: the reply, its cost, and whether to try again.
 
-    `cost_nanousd` is 0 where nothing can have been billed, None where the charge is unknown: then the whole
-    reservation counts. `stated_nanousd` is the part that the server stated; `claimed_nanousd` is what the
-    answer states, believed or not. `bill_id` is the id under which the server can be asked for an unknown
-    charge.
+    `cost_nanousd` is 0 if nothing can have been billed, None if the charge is unknown: then the whole
+    reservation counts. `stated_nanousd` is the part that the server stated; `claimed_nanousd` is the cost
+    that the answer states, even if it is not trusted. `bill_id` is the id for looking up an unknown charge.
 
-    `retry` is True for a fault that may pass, `retry_after_s` the wait the server asks for, `account` whether
-    it holds for every call of the run. `halt` says that no further call of this teacher, or of the run, can
-    succeed. `why` tells the user the fault: `answers 503`. `sent` is False where no request was made, because
-    it would fail like an earlier one.
+    `retry` is True for a fault that may be temporary, `retry_after_s` the wait the server asks for,
+    `account` whether it holds for every call of the run. `halt` says that no further call of this teacher,
+    or of the run, can succeed. `why` names the fault for the user: `answers 503`. `sent` is False if no
+    request was made, because it would fail like an earlier one.
     """
 
     reply: TeacherReply
@@ -65,7 +64,7 @@ class Teacher(Protocol):
 
     @property
     def simulated(self) -> bool:
-        """Return whether no model answers."""
+        """Return whether answers are simulated, not a model's."""
         ...
 
     @property
@@ -75,7 +74,7 @@ class Teacher(Protocol):
 
     @property
     def context_tokens(self) -> int | None:
-        """Return the longest prompt and answer together, None where unknown."""
+        """Return the maximum tokens of prompt and answer together, None if unknown."""
         ...
 
     def request_key(self, question: Question, sample: int) -> str:
@@ -94,15 +93,15 @@ class Teacher(Protocol):
         ...
 
     def recall(self, question: Question, reply: TeacherReply) -> None:
-        """Learn from a cached answer: its token count bounds later prompts of the context."""
+        """Use a cached answer: its token count bounds later prompts of the context."""
         ...
 
     async def ask(self, question: Question, sample: int) -> AttemptResult:
-        """Make one attempt; `reply.order` is left 0."""
+        """Make one attempt; `reply.order` is left at 0."""
         ...
 
     async def billed_nanousd(self, bill_id: str) -> int | None:
-        """Return what the server says an answer cost, in nano-USD; None where it does not say yet."""
+        """Return the charge of an answer on the server, in nano-USD; None if it is not known yet."""
         ...
 
     async def close(self) -> None:
@@ -116,18 +115,18 @@ class HasAccount(Protocol):
 
     @property
     def account(self) -> str:
-        """Return an id of the account that reveals nothing of its key; "" where nobody can ask."""
+        """Return an id of the account that does not reveal its key; "" if its charges cannot be read."""
         ...
 
     async def usage_nanousd(self, fresh: bool) -> int | None:
-        """Return what the account was charged so far, in nano-USD; None where unknown.
+        """Return the total charge of the account so far, in nano-USD; None if unknown.
 
         It is a recent reading unless `fresh`. The server's figure may lag by minutes.
         """
         ...
 
     async def billed_nanousd(self, bill_id: str) -> int | None:
-        """Return what the server says an answer cost, as `Teacher.billed_nanousd`."""
+        """Return the charge of an answer on the server, as `Teacher.billed_nanousd`."""
         ...
 
 
@@ -137,7 +136,7 @@ def account_of(teacher: Teacher) -> str:
 
 
 def reply_to(teacher: Teacher, question: Question, sample: int, key: str) -> TeacherReply:
-    """Return the empty reply of a teacher to a question: who was asked what, under which key."""
+    """Return an empty reply of a teacher to a question, with its request key."""
     return TeacherReply(
         step_id=question.step_id,
         request_key=key,

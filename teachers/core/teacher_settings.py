@@ -44,7 +44,7 @@ class PriceSettings(FrozenModel):
 
 
 class ReasoningSettings(FrozenModel):
-    """Amount of reasoning before an answer, constant along a run. All unset: the model's default."""
+    """Amount of reasoning before an answer, constant within a run. All unset: the model's default."""
 
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     max_tokens: int | None = Field(default=None, ge=0, description="reasoning tokens, part of max_tokens")
@@ -52,7 +52,7 @@ class ReasoningSettings(FrozenModel):
     exclude: bool | None = Field(default=None, description="reason, but do not return the reasoning")
 
     def to_wire(self) -> dict[str, object]:
-        """Return the `reasoning` object of a request: what is set and nothing else."""
+        """Return the `reasoning` object of a request: only the settings that are set."""
         return self.model_dump(exclude_none=True)
 
 
@@ -60,9 +60,9 @@ class ReasoningSettings(FrozenModel):
 class DataPolicy:
     """Data policy that is requested of the server.
 
-    `provider` is the pinned one, None where any may answer. `data_collection` is whether providers may keep
-    prompts, None where nothing is asked. `distillable` is True where only endpoints whose author allows text
-    distillation may answer.
+    `provider` is the pinned one, None if any may answer. `data_collection` is whether providers may keep
+    prompts, None if no policy is requested. `distillable` is True if only endpoints whose author allows
+    text distillation may answer.
     """
 
     provider: str | None = None
@@ -76,8 +76,8 @@ _NEWER = frozenset({"reasoning_room", "terms"})
 class BaseTeacherSettings(FrozenModel):
     """Settings of any teacher: one entry of `[[teachers]]`.
 
-    A teacher type has a subclass with further keys, whose `type` has its name as default; `sends_to` says
-    where text goes. `name` is unique in a run; `family` defaults to that of the model id.
+    A teacher type is a subclass with further keys, whose `type` has its name as default; `sends_to` returns
+    the server that receives text. `name` is unique in a run; `family` defaults to that of the model id.
     """
 
     simulated: ClassVar[bool] = False
@@ -109,9 +109,9 @@ class BaseTeacherSettings(FrozenModel):
 
     @abstractmethod
     def sends_to(self, environ: Mapping[str, str]) -> str | None:
-        """Return the URL of the server that is sent text; None where nothing leaves this process.
+        """Return the URL of the server that receives text; None if nothing leaves this process.
 
-        Consent is asked for it, so it must be where the teacher really asks.
+        Consent is asked for this URL, so it must be the one that the teacher really uses.
         """
 
     def reasoning_tokens(self, reasons: bool) -> int:
@@ -124,11 +124,11 @@ class BaseTeacherSettings(FrozenModel):
         return REASONING_ROOM if reasons or given.enabled or given.effort is not None else 0
 
     def stays_here(self) -> bool:
-        """Return whether a server on this machine keeps what it is sent, so that no consent is needed."""
+        """Return whether a local server is configured to forward nothing, so that no consent is needed."""
         return False
 
     def data_policy(self) -> DataPolicy:
-        """Return what the server is asked to do with the text."""
+        """Return the data policy that is requested of the server."""
         return DataPolicy()
 
     def key_variable(self) -> str | None:
@@ -141,7 +141,7 @@ class BaseTeacherSettings(FrozenModel):
 
     @model_serializer(mode="wrap")
     def _without_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out settings that are newer than stored results and not given: those stay valid."""
+        """Leave out unset settings that are newer than stored results, so that those stay valid."""
         found = dump(self)
         return {key: value for key, value in found.items() if value is not None or key not in _NEWER}
 
@@ -166,7 +166,7 @@ class BaseTeacherSettings(FrozenModel):
 
 
 class OpenRouterTeacherSettings(BaseTeacherSettings):
-    """A model behind OpenRouter, or behind anything that speaks its wire format."""
+    """A model behind OpenRouter, or behind a server with its wire format."""
 
     type: str = "openrouter"
     provider: str | None = Field(default=None, description="the one provider asked (`provider.only`)")
@@ -179,23 +179,23 @@ class OpenRouterTeacherSettings(BaseTeacherSettings):
     local: bool = Field(default=False, description="a server on this machine that sends nothing on")
 
     def sends_to(self, environ: Mapping[str, str]) -> str:
-        """Return `base_url`, else the URL of the environment, else that of the API."""
+        """Return `base_url`, else the URL from the environment, else the API's."""
         return (self.base_url or environ.get(OPENROUTER_URL_VARIABLE) or OPENROUTER_URL).rstrip("/")
 
     def stays_here(self) -> bool:
-        """Return `local`: a server on this machine may well relay what it is sent."""
+        """Return `local`: even a server on this machine may forward its requests."""
         return self.local
 
     def data_policy(self) -> DataPolicy:
-        """Return what every request says under `provider`."""
+        """Return the policy that every request has under `provider`."""
         return DataPolicy(self.provider or None, self.data_collection, self.enforce_distillable_text)
 
     def key_variable(self) -> str:
-        """Return the variable of the key; OpenRouter answers nobody without one."""
+        """Return the variable of the key, which OpenRouter always requires."""
         return self.api_key_env
 
     def catalogue_url(self, environ: Mapping[str, str]) -> str:
-        """Return the same server: it lists its models and their prices."""
+        """Return the same server, which lists its models and their prices."""
         return self.sends_to(environ)
 
 
@@ -214,16 +214,16 @@ class CompatibleTeacherSettings(BaseTeacherSettings):
         return self.base_url
 
     def stays_here(self) -> bool:
-        """Return `local`: a server on this machine may well relay what it is sent."""
+        """Return `local`: even a server on this machine may forward its requests."""
         return self.local
 
     def key_variable(self) -> str | None:
-        """Return the variable of the key, None where the server wants none."""
+        """Return the variable of the key, None if the server needs none."""
         return self.api_key_env
 
 
 class SimulatedTeacherSettings(BaseTeacherSettings):
-    """A deterministic stand-in that ships with the product; its rows are marked as simulated."""
+    """A deterministic simulated teacher that ships with the product; its rows are marked as simulated."""
 
     simulated: ClassVar[bool] = True
     stand_in: ClassVar[str] = "simulated"
@@ -264,7 +264,7 @@ class HandwrittenTeacherSettings(BaseTeacherSettings):
 
 
 class BudgetSettings(FrozenModel):
-    """Hard caps in USD on what is spent and reserved together; None is no cap of that kind."""
+    """Hard caps in USD on the sum of spent and reserved money; None means no cap of that kind."""
 
     max_total_usd: Decimal = Field(ge=0, le=1_000_000, description="for the run, over all its restarts")
     max_day_usd: Decimal | None = Field(
@@ -321,11 +321,11 @@ class ReplaySettings(FrozenModel):
 
     @property
     def come_home_s(self) -> float:
-        """Return the most seconds that calls in flight may take at an interrupt."""
+        """Return the maximum seconds that calls in flight may take after an interrupt."""
         return self.attempt_timeout_s if self.grace_s is None else self.grace_s
 
     def what_is_asked(self) -> dict[str, Any]:
-        """Return the settings as JSON, without those on speed and interruption."""
+        """Return the settings as JSON, without those of speed and interruption."""
         return self.model_dump(mode="json", exclude=_NOT_WHAT_IS_ASKED)
 
 

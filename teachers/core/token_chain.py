@@ -35,7 +35,7 @@ class ChainMemory:
         return self._shown.setdefault(question.context, [])
 
     def answered(self, question: Question, prompt_tokens: int) -> None:
-        """Remember what a teacher counted for a prompt; 0 remembers its length alone."""
+        """Store the tokens that a teacher counted for a prompt; 0 stores only the number of messages."""
         shown = AnsweredPrompt(len(question.messages), prompt_tokens, question.prompt_id, _whole(question))
         known = self._of(question)
         place = bisect_right(known, shown)

@@ -17,15 +17,15 @@ _REMEMBERED = 2000
 
 
 class BudgetPacer:
-    """Scores and costs of recent steps, from which lambda is set."""
+    """Scores and costs of recent steps, from which the threshold of selection is computed."""
 
     def __init__(self) -> None:
         self._past: deque[tuple[float, float]] = deque(maxlen=_REMEMBERED)
 
     def threshold(self, scores: Sequence[float], costs_usd: Sequence[float], share: float) -> float:
-        """Return the score from which on a step is asked, so that `share` of the cost is spent.
+        """Return the score above which a step is asked, so that `share` of the cost is spent.
 
-        The cost is that of this batch and the remembered steps. Return -inf where all are asked, inf where
+        The cost is that of this batch and the stored recent steps. Return -inf if all are asked, inf if
         none is.
         """
         here = list(zip(scores, costs_usd, strict=True))
@@ -42,21 +42,21 @@ class BudgetPacer:
         return threshold
 
     def remember(self, scores: Sequence[float], costs_usd: Sequence[float]) -> None:
-        """Remember the steps of a decided batch."""
+        """Store the scores and costs of a decided batch."""
         self._past.extend(zip(scores, costs_usd, strict=True))
 
 
 def paced_explored_share(explore: float, share: float) -> float:
-    """Return the share of steps to explore: `explore`, or less where money is short.
+    """Return the share of steps to explore: `explore`, or less if money is scarce.
 
-    Exploration takes at most `EXPLORED_MONEY` of the money, or `explore` where that is more. `share` is the
+    Exploration takes at most `EXPLORED_MONEY` of the money, or `explore` if that is more. `share` is the
     share of the full cost that may be spent.
     """
     return min(explore, max(EXPLORED_MONEY, explore) * share)
 
 
 def paced_choice_share(share: float, explore: float) -> float:
-    """Return the share of cost left to choose by, beside randomly explored steps.
+    """Return the share of cost left for selected steps, beside randomly explored ones.
 
     `share` of the full cost may be spent; `explore` of the steps are asked anyway.
     """

@@ -26,9 +26,9 @@ MOST_KEPT = 0.5
 
 
 class PlanBudget(NamedTuple):
-    """The budget of a plan: nano-USD, and seconds where there is a deadline, at `width` calls at once.
+    """The budget of a plan: nano-USD, and seconds until a deadline if there is one, at `width` calls at once.
 
-    `remaining` is how many times the work of this plan comes after it.
+    `remaining` is the work that comes after this plan, as a multiple of it.
     """
 
     nanousd: int
@@ -40,9 +40,10 @@ class PlanBudget(NamedTuple):
 def split_exploration_phases(
     items: Sequence[WantedAnswer], explored: Container[str], room: PlanBudget
 ) -> list[list[WantedAnswer]]:
-    """Split the items into phases: one where all fit the budget, else explored steps first.
+    """Split the items into phases: one if all fit the budget, else explored steps first.
 
-    The other items leave what later explored steps are expected to cost, up to `MOST_KEPT` of the money.
+    The other items leave budget for the expected cost of later explored steps, up to `MOST_KEPT` of the
+    money.
     """
     first = [item for item in items if item.question.step_id in explored]
     if not first or _fits(items, room):
@@ -71,15 +72,15 @@ def _expected_s(items: Sequence[WantedAnswer], width: int) -> float:
 
 
 def expected_exploration_usd(items: Sequence[WantedAnswer], cached: bool) -> float:
-    """Return what the items cost together in USD, at four bytes a token.
+    """Return the cost of the items together in USD, at four bytes a token.
 
-    `cached` is whether each prompt reads what the step before it wrote.
+    `cached` is whether each prompt reads the cache that the step before it wrote.
     """
     return sum(expected_costs_usd(items, cached))
 
 
 def expected_costs_usd(items: Sequence[WantedAnswer], cached: bool) -> list[float]:
-    """Return what each item costs in USD; see `expected_exploration_usd`."""
+    """Return the cost of each item in USD; see `expected_exploration_usd`."""
     costs = {id(item.teacher): TokenCosts.of(item.teacher.price) for item in items}
     lengths = prompt_lengths_by_step(item.question for item in items)
     found: list[float] = []

@@ -18,7 +18,7 @@ from tracemill.teachers.gate.result_features import read_result_features
 
 @dataclass(frozen=True, slots=True)
 class GateStepFeatures:
-    """A step as the gate sees it: the words of its features."""
+    """A step with the gate's features, as words."""
 
     step_id: str
     words: tuple[str, ...]
@@ -26,7 +26,7 @@ class GateStepFeatures:
 
 @dataclass(slots=True)
 class _ContextProgress:
-    """The state of a context before a step."""
+    """The running state of a context before a step."""
 
     counted: int = 0
     request: UserRequest | None = None
@@ -34,7 +34,7 @@ class _ContextProgress:
 
 
 def build_step_features(trace: Trace, tools: Mapping[int, tuple[ToolSpec, ...]]) -> list[GateStepFeatures]:
-    """Return the facts of every step of a trace, in order; `tools` has the tools shown in each context."""
+    """Return the features of every step of a trace; `tools` has the tools shown in each context."""
     found: list[GateStepFeatures] = []
     for context in trace.contexts:
         found += _of_context(trace, context, tools.get(context.index, context.tools))
@@ -63,9 +63,9 @@ def _of_context(trace: Trace, context: Context, tools: tuple[ToolSpec, ...]) -> 
 
 
 def _results(context: Context, cut: int) -> tuple[Message, ...]:
-    """Return what follows an action until the agent acts again.
+    """Return the messages between an action and the agent's next one.
 
-    That is its tool results, or the answer to an action written as text.
+    They are its tool results, or the answer to an action written as text.
     """
     found: list[Message] = []
     for message in context.messages[cut + 1 : cut + 65]:
@@ -90,7 +90,7 @@ def _why(action: Action, harness: str, tools: Sequence[ToolSpec]) -> str:
 
 
 def _length(action: Action) -> int:
-    """Return the length of an action in half powers of two: of its calls, else of its text."""
+    """Return the length class of an action (log2, half steps): of its calls, else of its text."""
     return _half_power(sum(len(call.arguments) for call in action.tool_calls) or len(action.text))
 
 

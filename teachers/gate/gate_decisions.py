@@ -22,7 +22,7 @@ estimated totals rest on these steps."""
 
 @dataclass(frozen=True, slots=True)
 class GateChoice:
-    """A gate's choice at a step: whether it is `taken`, else the probability `explore` of asking."""
+    """A gate's choice at a step: whether it is `taken` (selected), else the probability of exploring it."""
 
     step: ValuedStep
     taken: bool
@@ -47,7 +47,7 @@ class NamedTeacher(Protocol):
 def coin(seed: int, step_id: str) -> float:
     """Return a number in [0, 1) that depends on seed and step.
 
-    All teachers of a step share it, so that a step is asked of all or of none.
+    All teachers of a step share it, so that either all of them are asked or none.
     """
     return int(digest("coin", str(seed), step_id, size=7), 16) / 2**56
 
@@ -61,8 +61,8 @@ def make_gate_decisions(
 ) -> list[AskDecision]:
     """Return one decision for each question and teacher, in that order; deterministic.
 
-    With `choices`, by step id, a taken step is asked and another one with its probability `explore`; without
-    them every step is asked.
+    With `choices`, by step id, a selected step is asked and another one with its probability `explore`;
+    without them every step is asked.
     """
     return [
         _decide(question, teacher, drawn, settings, choice)

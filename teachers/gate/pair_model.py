@@ -58,7 +58,7 @@ before it was known."""
 
 @dataclass(frozen=True, slots=True)
 class PairModel:
-    """Weights by word with standard deviations, and the steps and pairs they rest on."""
+    """A model of pairs: weights by word with standard deviations, and its numbers of steps and pairs."""
 
     weights: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
     asked: int = 0

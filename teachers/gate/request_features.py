@@ -56,15 +56,15 @@ class UserRequest:
 def request_feature_words(
     request: UserRequest, action: Action, operation: Operation, tools: Sequence[ToolSpec]
 ) -> list[str]:
-    """Return the words of the first action after a request."""
+    """Return the features of the first action after a request."""
     return [*_of_line(request, action, operation), *_of_tools(request, action, tools)]
 
 
 def _of_line(request: UserRequest, action: Action, operation: Operation) -> list[str]:
     """Return features for one-sentence requests about code or files.
 
-    `sentence` is the number of words (log2, half steps), `told` the share of the action's words that the
-    request has, in quarters.
+    `sentence` is the number of words (log2, half steps), `told` the share of the action's words that occur
+    in the request, in quarters.
     """
     if operation not in _OF_CODE or not 0 < request.length <= _LONGEST:
         return []

@@ -28,10 +28,10 @@ FAILURES = frozenset(("absent", "syntax", "failed", "tests_failed"))
 
 
 def read_result_features(results: Sequence[Message]) -> str:
-    """Return the kind of an action's result: that of its first failed result, else of any that is not empty.
+    """Return the kind of an action's result: that of its first failed result, else of any nonempty one.
 
-    `nothing_yet` (no result follows), `empty`, `ok`, `absent` (it names what does not exist), `syntax`,
-    `tests_failed` or `failed`.
+    `nothing_yet` (no result follows), `empty`, `ok`, `absent` (it names something that does not exist),
+    `syntax`, `tests_failed` or `failed`.
     """
     if not results:
         return "nothing_yet"

@@ -48,7 +48,7 @@ def step_costs_usd(
 def step_call_costs_usd(
     questions: Sequence[Question], teachers: Sequence[PricedTeacher], asked: Container[str] | None = None
 ) -> list[list[float]]:
-    """Return what a call to each teacher costs at each question, in USD.
+    """Return the cost of a call to each teacher at each question, in USD.
 
     `asked` has the steps that are asked, None for all. Teachers of the student's family are not asked and
     cost 0.

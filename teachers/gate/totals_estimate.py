@@ -22,7 +22,7 @@ better than "exact" for interval estimation of binomial proportions, 1998)."""
 class LoggedStep:
     """A step of the log: probability of asking, expected pairs, and pairs found.
 
-    `found` is 1.0 or 0.0, None where it was not asked or no answer came.
+    `found` is 1.0 or 0.0, None if it was not asked or no answer came.
     """
 
     probability: float
@@ -33,11 +33,11 @@ class LoggedStep:
 
 @dataclass(frozen=True, slots=True)
 class EstimatedTotals:
-    """The pairs that all steps would give, with a 95 % interval.
+    """Estimated pairs if all steps were asked, with a 95 % interval.
 
-    `low` is at least the pairs found, `high` at most these and the steps of unknown result. `counted` are
-    those found, `weighted` is the inverse-propensity sum. `never` steps could not be asked and count for
-    nothing; `censored` ones were asked without a label, and the others stand for them.
+    `low` is at least the pairs found, `high` at most these plus the steps of unknown result. `counted` are
+    the pairs found, `weighted` is the inverse-propensity sum. `never` steps could not be asked and are not
+    counted; `censored` ones were asked without a label, and the others are weighted to represent them.
     """
 
     steps: int

@@ -13,7 +13,7 @@ CHECK_INTERVAL_S = 0.2
 
 @dataclass(slots=True)
 class PendingReservation:
-    """An intent and the future of its grant, None where everything stopped first."""
+    """An intent and the future of its grant, None if everything stopped first."""
 
     intent: Intent
     granted: "asyncio.Future[Grant | None]"
@@ -34,14 +34,14 @@ class ClaimWatch:
         self._beat_timer: asyncio.TimerHandle | None = None
 
     def take_due(self) -> list[PendingReservation]:
-        """Return the waiting reservations when a check is due, and wait for them no longer."""
+        """Return the waiting reservations when a check is due, and remove them from the waiting list."""
         if not self.due:
             return []
         taken, self.waiting = [request for request in self.waiting if not request.granted.done()], []
         return taken
 
     def transaction_began(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Note that a transaction begins, which checks and renews the heartbeat."""
+        """Record that a transaction begins, which checks and renews the heartbeat."""
         self.due = False
         if self._beat_timer is not None:
             self._beat_timer.cancel()

@@ -35,8 +35,8 @@ _PROC = Path("/proc")
 class Process:
     """A process.
 
-    `host` is the machine since its boot, with its PID namespace. `started` is empty where the system does not
-    say when a process started.
+    `host` is the machine since its boot, with its PID namespace. `started` is empty if the system does not
+    report when a process started.
     """
 
     host: str
@@ -60,7 +60,7 @@ def _host() -> str:
 
 
 def _started(pid: int) -> str:
-    """Return when a process started, in clock ticks since boot; "" where it is gone or a zombie.
+    """Return the start time of a process in clock ticks since boot; "" if it is gone or a zombie.
 
     See proc_pid_stat(5), fields 3 and 22.
     """
@@ -80,9 +80,9 @@ def _is_alive_here(process: Process) -> bool | None:
 
 @dataclass(slots=True)
 class ClaimHolder:
-    """One replay as other replays see it, and what it has seen of them.
+    """One replay in the ledger, as other replays see it, and the heartbeats it has seen of them.
 
-    A call is held for at most `hold_s` seconds: more than one attempt at an answer can take.
+    A call is held for at most `hold_s` seconds, which is more than one attempt at an answer can take.
     """
 
     hold_s: float
@@ -110,12 +110,12 @@ class ClaimHolder:
         self._last_beat_s = elapsed_s
 
     def leave(self, connection: Connection) -> None:
-        """Delete its row from the ledger: calls it left open are held for it no longer."""
+        """Delete its row from the ledger; open calls it leaves are no longer held for it."""
         connection.execute(delete(buyers).where(buyers.c.buyer == self.name))
         self._last_beat_s = None
 
     def held(self, rows: Iterable[Row[Any]], now: float) -> set[str]:
-        """Return the request keys that live replays are asking, given rows of `open_elsewhere`."""
+        """Return the request keys that live replays are asking, from rows of `open_elsewhere`."""
         return {row.request_key for row in rows if self._holds(row, now)}
 
     def _holds(self, row: Row[Any], now: float) -> bool:
@@ -139,7 +139,7 @@ def _entry(dialect: str) -> Insert:
 
 
 def open_elsewhere(keys: BindParameter[Any], me: BindParameter[str]) -> Select[Any]:
-    """Return the query for open calls of other buyers, given request keys and one's own name."""
+    """Return the query for open calls of other replays, by request keys and this replay's name."""
     return (
         select(calls.c.request_key, calls.c.opened_at, buyers)
         .join(buyers, buyers.c.buyer == calls.c.buyer)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A call about to go out, and the most it can cost.
+    """A planned call, and the most it can cost.
 
-    `leave_nanousd` of the caps of run and day must remain free beside it. `account` names whose money it is,
-    "" where nobody can report charges.
+    `leave_nanousd` of the caps of run and day must remain free beside it. `account` names the charged
+    account, "" if its charges cannot be read.
     """
 
     run_id: str
@@ -53,7 +53,7 @@ class CachedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class InFlightElsewhere:
-    """A request that another live replay is asking now: its answer is worth waiting for."""
+    """A request that another live replay is asking now: waiting for its answer is cheaper than buying."""
 
 
 Grant = Reservation | DeniedReservation | CachedAnswer
@@ -66,7 +66,7 @@ class Settlement:
 
     `cost_nanousd` None books the worst case. `reply` is stored as the answer to the request. `state` is
     `settled`, `released` (it cannot have been billed), `written_off` or `reconciled`. `stated_nanousd` is
-    what the provider said it charged, `bill_id` the id under which its charge can be looked up.
+    the charge that the provider stated, `bill_id` the id under which it can be looked up.
     """
 
     reservation: Reservation

@@ -16,9 +16,10 @@ _AT_ONCE = 500
 def forget_rows(
     connection: Connection, aliases: Mapping[str, str], holds: Callable[[str], bool], keep: frozenset[str]
 ) -> int:
-    """Delete the answers of the traces in `aliases` and those that `holds`; return how many.
+    """Delete the answers of the traces in `aliases` and those for which `holds`; return how many.
 
-    What the traces cost is booked on their aliases. Answers in `keep` are only deleted where they hold.
+    The cost of the traces is booked on their aliases. Answers in `keep` are deleted only if `holds` is true
+    for them.
     """
     doomed = set(_keys_of(connection, list(aliases))) - keep
     renamed: dict[str, str] = {}
@@ -41,7 +42,7 @@ def forget_rows(
 
 
 def trace_of_forgotten_answer(text: str) -> str:
-    """Return the trace an answer was bought for, read from its JSON; "" where it says none."""
+    """Return the trace an answer was bought for, from its JSON; "" if it names none."""
     try:
         return str(orjson.loads(text)["step_id"]).rsplit(":", 2)[0]
     except (ValueError, KeyError, TypeError):
@@ -62,7 +63,7 @@ def _with_aliases(text: str, aliases: Mapping[str, str]) -> str:
 
 
 def _rename(connection: Connection, trace_id: str, alias: str) -> None:
-    """Rename a trace in its calls and budget together, so that an open call still settles."""
+    """Rename a trace in its calls and budget together, so that an open call can still be settled."""
     step = func.replace(calls.c.step_id, trace_id, alias)
     connection.execute(update(calls).where(calls.c.trace_id == trace_id).values(trace_id=alias, step_id=step))
     scope = f"trace:{trace_id}"

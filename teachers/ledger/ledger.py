@@ -90,7 +90,7 @@ class Ledger:
         return self._engine.dialect.name
 
     def identity(self) -> str:
-        """Return the id that this ledger shares with its copies alone."""
+        """Return an id of this ledger, which only copies of it share."""
         with self._reading() as connection:
             return str(connection.execute(select(meta.c.value).where(meta.c.key == IDENTITY)).scalar_one())
 
@@ -138,7 +138,7 @@ class Ledger:
         max_day_nanousd: int | None = None,
         max_trace_nanousd: int | None = None,
     ) -> None:
-        """Set the caps of a new or resumed run; what it spent before still counts."""
+        """Set the caps of a new or resumed run; earlier spending still counts."""
         caps = {
             "max_total_nusd": max_total_nanousd,
             "max_day_nusd": max_day_nanousd,
@@ -156,12 +156,12 @@ class Ledger:
     ) -> tuple[list[bool | LedgerError], list[Grant | InFlightElsewhere]]:
         """Settle calls, then grant or deny intents, in one transaction.
 
-        Return for every settlement True, False where the cost was above the reservation (it is booked all the
-        same), or the error of a call that is unknown or closed; and for every intent the decision. What
-        another live buyer is asking is not granted to this `buyer`; without one the intents wait for nobody,
-        and nobody for them.
+        Return for every settlement True, False if the cost was above the reservation (it is booked all the
+        same), or the error of a call that is unknown or closed; and for every intent the decision. A
+        request that another live replay is asking is not granted to this `buyer`; without a `buyer` no
+        replay waits for another.
 
-        Raises LedgerError where a run was not opened; nothing is booked then.
+        Raises LedgerError if a run was not opened; nothing is booked then.
         """
         now = self._clock()
         batch = LedgerTransaction(now, datetime.fromtimestamp(now, UTC).date().isoformat(), buyer)
@@ -170,7 +170,7 @@ class Ledger:
         return batch.closed, batch.grants
 
     def leave(self, buyer: ClaimHolder) -> None:
-        """Remove a buyer: what it left open stays reserved, and others may ask it."""
+        """Remove a replay: its open calls stay reserved, and others may ask the same requests."""
         if buyer.entered:
             with self._writing() as connection:
                 buyer.leave(connection)
@@ -190,9 +190,9 @@ class Ledger:
         outcome: str = "answer",
         stated_nanousd: int = 0,
     ) -> bool:
-        """Book what a call cost, None for the worst case, and store its `reply` as an answer.
+        """Book the cost of a call, None for the worst case, and store its `reply` as an answer.
 
-        Return False where the cost was above the reservation. Raises LedgerError where the call is unknown or
+        Return False if the cost was above the reservation. Raises LedgerError if the call is unknown or
         closed.
         """
         return self._close(
@@ -231,12 +231,12 @@ class Ledger:
             return connection.execute(query).first() is not None
 
     def calls_in_doubt(self, account: str, older_than_s: float) -> list[UnknownCharge]:
-        """Return the calls of an account that went out this long ago and have no known price."""
+        """Return the calls of an account that are older than `older_than_s` and have no known price."""
         with self._reading() as connection:
             return calls_in_doubt(connection, account, self._clock() - older_than_s)
 
     def note_usage(self, account: str, usage_nanousd: int) -> None:
-        """Store what an account was charged so far, as the base for later reconciliation."""
+        """Store the total charge of an account, as the base of later reconciliation."""
         with self._writing() as connection:
             note_usage(connection, account, usage_nanousd)
 
@@ -250,9 +250,9 @@ class Ledger:
     ) -> tuple[int, int]:
         """Book calls of unknown price at the most that the account's figures allow.
 
-        Return how many, and by how much less they are booked, in nano-USD. `usage_nanousd` is all that the
-        account was ever charged, None where unknown; `billed` has prices looked up for single calls. Only
-        calls older than `older_than_s` count; after `give_up_s` their worst case is their cost.
+        Return how many, and by how much less they are booked, in nano-USD. `usage_nanousd` is the account's
+        total charge, None if unknown; `billed` has prices looked up for single calls. Only calls older than
+        `older_than_s` count; after `give_up_s` their worst case is their cost.
         """
         now = self._clock()
         proven: Sequence[Settlement] = ()
@@ -272,7 +272,7 @@ class Ledger:
         return self.answers_to([request_key]).get(request_key)
 
     def remember(self, replies: Iterable[TeacherReply]) -> None:
-        """Store answers that were bought before, where the ledger has none; no cap is charged."""
+        """Store answers that were bought before, if the ledger lacks them; no cap is charged."""
         now = self._clock()
         rows = [
             {"request_key": r.request_key, "reply": dump_reply_json(r), "cost_nusd": 0, "created_at": now}
@@ -310,9 +310,9 @@ class Ledger:
     ) -> int:
         """Delete traces and texts; return how many answers were deleted.
 
-        These are the answers bought for a trace in `aliases`, and any answer whose JSON `holds`. Answers in
-        `keep` belong to other traces too and stay unless they hold. The money stays booked, on the alias of
-        the trace. Raises LedgerError.
+        These are the answers bought for a trace in `aliases`, and any answer for whose JSON `holds` is
+        true. Answers in `keep` belong to other traces too and stay unless `holds`. The cost stays booked,
+        on the alias of the trace. Raises LedgerError.
         """
         with self._writing() as connection:
             deleted = forget_rows(connection, aliases, holds, frozenset(keep))
@@ -330,7 +330,7 @@ class Ledger:
                 yield row.request_key, row.reply
 
     def outcomes(self, run_ids: Collection[str]) -> dict[str, dict[str, int]]:
-        """Return how the calls of these runs ended: number by teacher and outcome.
+        """Return the results of these runs' calls: number by teacher and outcome.
 
         An outcome is `answer` or a kind of failure. Every attempt counts.
         """

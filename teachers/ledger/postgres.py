@@ -42,9 +42,9 @@ def postgres_place(url: URL) -> str:
 def open_engine(url: URL, timeout_s: float, environ: Mapping[str, str] = os.environ) -> Engine:
     """Return an engine whose writing transactions are serialised, like SQLite's.
 
-    So a transaction sees all that was booked before it, and there are no deadlocks. `timeout_s` bounds the
+    A transaction then sees everything booked before it, and there are no deadlocks. `timeout_s` bounds the
     wait for the server and for other writers. Defaults come from PGUSER, else the user's name, and
-    PGPASSWORD. Raises LedgerError where the driver is missing or an option is unknown.
+    PGPASSWORD. Raises LedgerError if the driver is missing or an option is unknown.
     """
     driver = url.drivername.partition("+")[2] or DRIVER
     options: dict[str, Any] = {}
@@ -73,16 +73,16 @@ def open_engine(url: URL, timeout_s: float, environ: Mapping[str, str] = os.envi
 
 @dataclass(frozen=True, slots=True)
 class PostgresLock:
-    """Locks over all machines that share a database; they end with the connection of their holder."""
+    """Locks over all machines that share a database; they end with their holder's connection."""
 
     ledger_url: str
     timeout_s: float = 60.0
 
     @contextmanager
     def hold(self, name: str, wait: bool) -> Iterator[bool]:
-        """Hold the lock of a name while the block lasts; gives False at once where another has it.
+        """Hold the lock of a name during the block; yields False at once if another process has it.
 
-        With `wait` it is waited for. Raises LedgerError where the database cannot be used.
+        With `wait` it waits. Raises LedgerError if the database cannot be used.
         """
         number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
         engine = open_engine(make_url(self.ledger_url), self.timeout_s)

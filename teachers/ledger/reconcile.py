@@ -19,7 +19,7 @@ RECONCILED = "reconciled"
 
 @dataclass(frozen=True, slots=True)
 class UnknownCharge:
-    """A call of unknown price: what is booked or reserved for it, and the id of its answer."""
+    """A call of unknown price: its booked or reserved amount, and the id of its answer."""
 
     call_id: int
     booked_nanousd: int
@@ -42,10 +42,10 @@ def calls_in_doubt(connection: Connection, account: str, before: float) -> list[
 def reconciling_closes(
     connection: Connection, account: str, usage_nanousd: int, before: float, give_up_before: float
 ) -> Sequence[Settlement]:
-    """Return settlements of the calls in doubt, at what the account's usage proves.
+    """Return settlements of the calls in doubt, at the most that the account's usage proves.
 
-    Each is booked at the most that may have been charged for any of them, since they may belong to several
-    runs. Those for which this is no less than their worst case stay in doubt until they are older than
+    Each is booked at the highest charge possible for any of them, since they may belong to several runs.
+    Calls for which this is no less than their worst case stay in doubt until they are older than
     `give_up_before`; then the worst case is their cost.
     """
     reading = connection.execute(select(accounts).where(accounts.c.account == account)).one_or_none()
@@ -70,9 +70,9 @@ def reconciling_closes(
 
 
 def note_usage(connection: Connection, account: str, usage_nanousd: int) -> None:
-    """Store an account's usage, from which later calls are reckoned.
+    """Store an account's usage, the base for pricing later calls.
 
-    While calls are in doubt the earlier reading is needed, and stays.
+    While calls are in doubt the earlier reading is kept, since it is needed for them.
     """
     doubt = select(calls.c.id).where(IN_DOUBT, calls.c.account == account).limit(1)
     known = connection.execute(select(accounts.c.account).where(accounts.c.account == account)).scalar()

@@ -21,7 +21,7 @@ def dump_reply_json(reply: TeacherReply) -> str:
 
 
 def load_reply(text: str) -> TeacherReply:
-    """Return the reply of a JSON text. Raises LedgerError where it is none."""
+    """Parse a reply from JSON. Raises LedgerError for other text."""
     try:
         return _adapter().validate_json(text)
     except ValidationError:
@@ -29,7 +29,7 @@ def load_reply(text: str) -> TeacherReply:
 
 
 def answer_from_reply_json(text: str, step_id: str, teacher: str) -> TeacherReply:
-    """Return a stored reply as the answer to one question; bought by another step, it is free."""
+    """Return a stored reply as the answer to one question; it is free if another step paid for it."""
     stored = load_reply(text)
     if stored.step_id == step_id and stored.teacher == teacher:
         return stored

@@ -46,7 +46,7 @@ class _FinishedCall:
 
 
 class ReservationQueue:
-    """The ledger as one replay uses it: a FIFO queue of budget reservations.
+    """A FIFO queue of budget reservations of one replay in the ledger.
 
     A request denied by the cap of run or day keeps its place at the head, so that cheap calls do not starve
     expensive ones. One denied by the cap of its trace waits beside the queue until a call of that trace
@@ -54,7 +54,7 @@ class ReservationQueue:
     """
 
     def __init__(self, ledger: Ledger, hold_s: float = 900.0) -> None:
-        """Open the queue; a call that another replay opened `hold_s` ago is waited for no longer."""
+        """Open the queue; calls that another replay opened more than `hold_s` ago are not waited for."""
         self.ledger = ledger
         self._buyer = ClaimHolder(hold_s)
         self.most_in_flight = 0
@@ -80,11 +80,11 @@ class ReservationQueue:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
 
     async def reserve(self, intent: Intent) -> Grant | None:
-        """Reserve an intent's amount; return None where everything stopped first.
+        """Reserve an intent's amount; return None if everything stopped first.
 
-        A denial by run or day is final when nothing of ours is in flight, one by the trace when nothing of
-        the trace is. It waits while another live replay asks the same. Raises LedgerError where an earlier
-        call could not be booked.
+        A denial by run or day is final when this replay has no call in flight, one by the trace when it has
+        none of that trace. It waits while another live replay asks the same request. Raises LedgerError if
+        an earlier call could not be booked.
         """
         if self._fault is not None:
             raise self._fault
@@ -122,7 +122,7 @@ class ReservationQueue:
         self._schedule()
 
     async def flush(self) -> None:
-        """Wait until every finished call is booked. Raises LedgerError where one could not be."""
+        """Wait until every finished call is booked. Raises LedgerError if one could not be."""
         while self._busy:
             await self._idle.wait()
         if self._fault is not None:
@@ -142,7 +142,7 @@ class ReservationQueue:
         self._thread.shutdown(wait=True)
 
     def _recheck_claims(self) -> None:
-        """Look again at what other replays had reserved: it may be free now."""
+        """Check again the requests that other replays had reserved: they may be free now."""
         if self._claims.waiting:
             self._head_denied = None
         self._schedule()
@@ -175,7 +175,7 @@ class ReservationQueue:
         self._idle.set()
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Send one batch to the thread, where anything can be decided now."""
+        """Send one batch to the thread, if anything can be decided now."""
         self._lingering = None
         if self._closed:
             self._become_idle()
@@ -216,7 +216,7 @@ class ReservationQueue:
             self._become_idle()
 
     def _fail(self, error: BaseException, requests: list[PendingReservation]) -> None:
-        """Deny everything that waits: the ledger can no longer be trusted."""
+        """Fail all waiting requests: the ledger can no longer be trusted."""
         self._fault = self._fault or error
         for request in [*requests, *self._waiting()]:
             _refuse(request, error)
@@ -242,7 +242,7 @@ class ReservationQueue:
     def _apply_grants(
         self, requests: list[PendingReservation], grants: list[Grant | InFlightElsewhere]
     ) -> None:
-        """Hand out what was granted; put back, in order, what must wait."""
+        """Resolve the granted requests; put the others back in order."""
         back: list[PendingReservation] = []
         for request, grant in zip(requests, grants, strict=True):
             if isinstance(grant, Reservation):
@@ -277,9 +277,9 @@ class ReservationQueue:
             _give(request.granted, grant)
 
     def _deny_at_cap(self) -> None:
-        """Make the denial at the head final where nothing in flight can free budget.
+        """Make the denial at the head final if no call in flight can free budget.
 
-        It then holds for every request that wants as much.
+        It then holds for every request of at least this amount.
         """
         if self._head_denied is None or self._outstanding or self._finished or self._claims.waiting:
             return
@@ -298,7 +298,7 @@ class ReservationQueue:
 
 
 def _wanted(intent: Intent) -> int:
-    """Return what a cap of run or day must cover, in nano-USD."""
+    """Return the amount that a cap of run or day must cover, in nano-USD."""
     return intent.amount_nanousd + intent.leave_nanousd
 
 

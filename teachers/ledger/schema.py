@@ -142,7 +142,7 @@ def _is_busy(error: BaseException) -> bool:
 def _use_log(connection: sqlite3.Connection) -> None:
     """Switch to the write-ahead log.
 
-    Where two processes do so at once SQLite reports a deadlock whatever the busy timeout
+    If two processes do so at once, SQLite reports a deadlock whatever the busy timeout
     (https://www.sqlite.org/c3ref/busy_handler.html).
     """
     pause = wait_random(0.01, 0.1)
@@ -156,7 +156,7 @@ def _use_log(connection: sqlite3.Connection) -> None:
 def _prepare_sqlite(engine: Engine) -> None:
     """Queue writers at BEGIN IMMEDIATE and make every commit durable.
 
-    An intent that a power cut takes back would be money nobody knows of.
+    An intent lost in a power cut would be spent money without a record.
     """
 
     @event.listens_for(engine, "connect")

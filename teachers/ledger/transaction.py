@@ -63,8 +63,8 @@ class _Scope:
 class LedgerTransaction:
     """The work of one transaction.
 
-    `closed` has for every settlement whether its cost was within the reservation, or its error; `grants` has
-    the decision on every intent. Without a `buyer` the intents wait for nobody, and nobody for them.
+    `closed` has for every settlement whether its cost was within the reservation, or its error; `grants`
+    has the decision on every intent. Without a `buyer` no replay waits for another.
     """
 
     now: float
@@ -100,7 +100,7 @@ class LedgerTransaction:
         self._write(connection, closing, opening)
 
     def _look_elsewhere(self, connection: Connection, intents: Sequence[Intent]) -> None:
-        """Find requests in flight elsewhere, and renew this buyer's heartbeat."""
+        """Find requests in flight in other replays, and renew this replay's heartbeat."""
         if self.buyer is not None:
             keys = [intent.request_key for intent in intents]
             self._held = self.buyer.held(_rows(connection, _ELSEWHERE, keys, me=self.buyer.name), self.now)

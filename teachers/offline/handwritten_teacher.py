@@ -23,10 +23,10 @@ PROVIDER = "handwritten"
 
 
 class HandwrittenTeacher(OfflineTeacher):
-    """One of several made-up teachers, whose answers lie in a folder by session and step.
+    """One of several made-up teachers, whose answers are in a folder by session and step.
 
-    At a step without an answer its reply has the failure `not_recorded`, which is free. Tokens are a quarter
-    of the bytes.
+    At a step without an answer its reply has the failure `not_recorded`, which is free. Tokens are a
+    quarter of the bytes.
     """
 
     simulated = True
@@ -46,7 +46,7 @@ class HandwrittenTeacher(OfflineTeacher):
         return self.model.rpartition("/")[2]
 
     async def check(self) -> None:
-        """Raise TeacherError where the folder cannot be read or has no answer of the teacher."""
+        """Raise TeacherError if the folder cannot be read or has no answer of the teacher."""
         names = {name for actions in self._answers[0].values() for name in actions}
         if self._own_name not in names:
             raise TeacherError(

@@ -175,7 +175,7 @@ def _json_of(line: bytes) -> Any:
 
 
 def _valid_action(given: Any) -> Any:
-    """Return an action as it is, None where what it does is no JSON."""
+    """Return an action as it is, None if its content is no JSON."""
     beside = (*REWARDS, "usage")
     done = {k: v for k, v in given.items() if k not in beside} if isinstance(given, dict) else given
     try:
@@ -238,7 +238,7 @@ def _state(row: Mapping[str, Any], prefixes: Mapping[str, str]) -> RecordedState
 
 
 def _only_text(tools: Sequence[ToolSpec], answers: Mapping[str, RecordedAnswer]) -> tuple[str, str] | None:
-    """Return the only tool and its only argument, a text; None where there is a choice."""
+    """Return the only tool and its only argument, a text; None if there are several."""
     if len(tools) != 1:
         return None
     calls = [call.parsed() or {} for answer in answers.values() for call in answer.action.tool_calls]

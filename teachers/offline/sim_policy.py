@@ -53,7 +53,7 @@ class SimulatedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _SimulatedAction:
-    """A text and the call to make; `ends` is True where the text alone finishes."""
+    """A text and the call to make; `ends` is True if the text alone finishes the task."""
 
     text: str
     call: tuple[str, str] | None = None
@@ -84,7 +84,7 @@ def _run(box: Toolbox, command: str) -> _SimulatedAction:
 
 
 def _fixes(view: RequestView, box: Toolbox) -> list[_SimulatedAction]:
-    """Return what to do about the fault at the end of the conversation, the best first."""
+    """Return the actions against the fault at the end of the conversation, the best first."""
     target = (view.files or view.tests or ("README.md",))[0]
     name = target.rsplit("/", 1)[-1]
     if view.fault == "missing":
@@ -101,7 +101,7 @@ def _fixes(view: RequestView, box: Toolbox) -> list[_SimulatedAction]:
 
 
 def _open_moves(view: RequestView, box: Toolbox) -> list[_SimulatedAction]:
-    """Return what could be done next where nothing went wrong."""
+    """Return the possible next actions if nothing went wrong."""
     moves = [_read(box, path) for path in view.files[:3]]
     tests = view.tests[0] if view.tests else ""
     moves.append(_run(box, f"python -m pytest {tests} -q".replace("  ", " ")))
@@ -125,7 +125,7 @@ def _candidates(view: RequestView, box: Toolbox) -> list[_SimulatedAction]:
 def _pick(
     view: RequestView, box: Toolbox, agreement: float, settled: bool, draw: Callable[[str], float]
 ) -> _SimulatedAction:
-    """Return the first candidate with probability `agreement`, else another one or a unique move."""
+    """Return the first candidate with probability `agreement`, else another one or a unique action."""
     moves = _candidates(view, box)
     if draw("agree") < agreement:
         return moves[0]
@@ -135,7 +135,7 @@ def _pick(
 
 
 def _wander(view: RequestView, box: Toolbox, draw: Callable[[str], float]) -> _SimulatedAction | None:
-    """Return a look at a place that nobody else looks at; None without a shell."""
+    """Return a read of a place that no other teacher reads; None without a shell."""
     line = 1 + int(draw("line") * 400)
     target = view.files[int(draw("file") * len(view.files))] if view.files else ""
     move = _run(box, f"sed -n '{line},{line + 40}p' {target}" if target else f"git log --oneline -n {line}")
@@ -143,9 +143,9 @@ def _wander(view: RequestView, box: Toolbox, draw: Callable[[str], float]) -> _S
 
 
 def _judge(messages: Sequence[Mapping[str, Any]], seed: int, model: str) -> _SimulatedAction | None:
-    """Return a letter where the last message asks which of two actions is better, else None.
+    """Return the simulated judge's letter if the last message compares two actions, else None.
 
-    Most answers are the same in both orders; a few are always A or N.
+    Most answers are the same in both orders; a few are always `A` or always `N` (neither).
     """
     found = _TWO_ACTIONS.search(sim_view_text(messages[-1])) if messages else None
     if found is None:
@@ -159,7 +159,7 @@ def _judge(messages: Sequence[Mapping[str, Any]], seed: int, model: str) -> _Sim
 
 
 def _hint(messages: Sequence[Mapping[str, Any]], draw: Callable[[str], float]) -> _SimulatedAction | None:
-    """Return a hint where the last message asks for one on an error, a few times none; else None."""
+    """Return a hint if the last message asks for one on an error, sometimes without text; else None."""
     found = _HINT.search(sim_view_text(messages[-1])) if messages else None
     if found is None:
         return None

@@ -13,9 +13,9 @@ _FENCE = re.compile(r"^```(?:bash|mswea_bash_command)?[ \t]*$", re.MULTILINE)
 
 
 def sim_text_style(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Return how this conversation writes its calls.
+    """Return the notation in which this conversation writes its calls.
 
-    That is `<function=...>` tags, a fenced block (its first line), or not at all.
+    It is `<function=...>` tags, a fenced block (its first line), or none.
     """
     shown = [
         sim_view_text(m) for m in (*messages[:2], *messages[-6:]) if m.get("role") in ("system", "assistant")
@@ -29,7 +29,7 @@ def sim_text_style(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def sim_text_toolbox(style: str) -> Toolbox:
-    """Return a shell where calls can be written, nothing where they cannot."""
+    """Return a shell if the notation can express calls, else no tool."""
     if style == PLAIN:
         return Toolbox({})
     name = "execute_bash" if style == FUNCTION else "bash"

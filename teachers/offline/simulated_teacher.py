@@ -20,7 +20,7 @@ PROVIDER = "simulated"
 
 
 class SimulatedTeacher(OfflineTeacher):
-    """A teacher that answers from `sim_policy`; it costs what its price list says, though nobody is paid."""
+    """A teacher that answers from `sim_policy`; its list price is counted, though nothing is paid."""
 
     simulated = True
 

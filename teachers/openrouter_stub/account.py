@@ -95,11 +95,11 @@ class StubAccount:
         self._by_model[model] += 1
 
     def bill(self, generation_id: str, nanousd: int) -> None:
-        """Record what an answer was charged."""
+        """Record the charge of an answer."""
         self._bills[generation_id] = (time.monotonic() + self.settings.bill_delay_s, nanousd)
 
     def billed(self, generation_id: str) -> int | None:
-        """Return what an answer was charged, in nano-USD; None where unknown, or not yet known."""
+        """Return the charge of an answer, in nano-USD; None if unknown, or not yet known."""
         self.lookups += 1
         ready_at, nanousd = self._bills.get(generation_id, (math.inf, 0))
         return nanousd if time.monotonic() >= ready_at else None
@@ -113,7 +113,7 @@ class StubAccount:
         return settings.latency_s * math.exp(settings.latency_spread * NormalDist().inv_cdf(drawn))
 
     def used_usd(self) -> float:
-        """Return what was charged in all, by others too, in USD."""
+        """Return the total charge, including that of other users, in USD."""
         return nanousd_to_usd(self.charged_nanousd + usd_down(self.settings.used_elsewhere_usd))
 
     def key_page(self) -> dict[str, Any]:

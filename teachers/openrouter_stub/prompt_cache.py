@@ -82,7 +82,7 @@ class StubPromptCache:
         self._expires: dict[str, float] = {}
 
     def lookup(self, prompt: StubPrompt, now: float, writes_priced: bool) -> CacheTokens:
-        """Return what the prompt reads at a time, and what it writes where writes have a price."""
+        """Return the tokens that the prompt reads at a time, and those it writes if writes have a price."""
         at = self._longest(prompt, now)
         cached = prompt.tokens[at] if at >= 0 else 0
         if not writes_priced:
@@ -116,7 +116,7 @@ class StubPromptCache:
         )
 
     def keep(self, prompt: StubPrompt, now: float) -> None:
-        """Store what an answered prompt leaves, and renew what it read."""
+        """Store the prefixes of an answered prompt, and renew those it read."""
         used = self._longest(prompt, now)
         places = prompt.marks if prompt.rule.marked else range(len(prompt.ends))
         for at in {*places, *((used,) if used >= 0 else ())}:

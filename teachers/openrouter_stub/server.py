@@ -76,7 +76,7 @@ class _Request:
 
 
 class StubServer:
-    """The application behind the socket."""
+    """The HTTP application of the stub server."""
 
     def __init__(self, settings: StubSettings) -> None:
         self.account = StubAccount(settings)

@@ -17,9 +17,9 @@ OWN, COMMON = 0.05, 0.67
 def early_stop_ask_rates(teachers: int, threshold: int, stop: Stop, explored: float) -> tuple[float, ...]:
     """Return the share of steps at which the first, second, ... teacher is asked, cheapest first.
 
-    A step ends when the common action has `threshold` votes and no other can reach it, or when no action can
-    reach `threshold`. Under `tiered` it also ends where the first teacher takes the student's action. At the
-    share `explored` every teacher is asked.
+    A step ends when the common action has `threshold` votes and no other can reach it, or when no action
+    can reach `threshold`. Under `tiered` it also ends if the first teacher takes the student's action. At
+    the share `explored` of steps every teacher is asked.
     """
     rule = (teachers, threshold, stop)
     return tuple(explored + (1 - explored) * _open(0, 0, 0, place, *rule) for place in range(teachers))

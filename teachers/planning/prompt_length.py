@@ -16,7 +16,7 @@ MOST_BYTES_A_TOKEN = 6
 
 
 def prompt_lengths_by_step(questions: Iterable[Question]) -> dict[str, StepTokens]:
-    """Return the length of each step's prompt, and what it shares with the one before."""
+    """Return the length of each step's prompt, and the length it shares with the one before."""
     traces: dict[str, dict[str, Question]] = {}
     for question in questions:
         traces.setdefault(question.trace_id, {})[question.step_id] = question

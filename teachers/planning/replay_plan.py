@@ -27,10 +27,10 @@ _CACHED_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class WantedAnswer:
-    """One answer wanted.
+    """One answer to obtain.
 
     `index` is its position in the result, `key` the request key, `former_key` the key of an earlier
-    presentation ("" where there is none). It is bought only where `leave_nanousd` of the caps remain free.
+    presentation ("" if there is none). It is bought only if `leave_nanousd` of the caps remain free.
     """
 
     index: int
@@ -47,7 +47,7 @@ class WantedAnswer:
 
     @property
     def call(self) -> OutgoingCall:
-        """Return the item as the schedule knows it."""
+        """Return the item as a call of the schedule."""
         return OutgoingCall(self.question.step_id, self.teacher.name, self.sample)
 
 
@@ -98,11 +98,11 @@ def plan_replay_strands(
     time_left_s: float | None,
     rank: Callable[[str], Any] | None = None,
 ) -> list[tuple[str, list[StepWork]]]:
-    """Return the steps of the items as (trace id, steps) strands.
+    """Return the steps of the items as (trace id, steps) sequences.
 
-    A trace is one strand, cut where it would take longer than all the work at `width` calls at once, or than
-    the time left, as far as cutting is worth it. With a `rank` by step id no trace is cut and its steps are
-    sorted by rank.
+    A trace is one sequence. It is cut if it would take longer than all the work at `width` calls at once,
+    or than the time left, as long as cutting is worth its cost. With a `rank` by step id no trace is cut
+    and its steps are sorted by rank.
     """
     traces: dict[str, list[Question]] = {}
     wanted: dict[str, dict[str, list[int]]] = {}

@@ -53,8 +53,8 @@ class ScarceBudget(NamedTuple):
 class PairLimits(NamedTuple):
     """The caps of a release while steps are asked.
 
-    `is_full`: whether a pair at a step would be dropped. `most_open`: at how many steps of a trace may be
-    asked at once so that none is. `close`: called when asking ends at a begun step.
+    `is_full`: whether a pair at a step would be dropped. `most_open`: the number of steps of a trace that
+    may be asked at once without a dropped pair. `close`: called when asking ends at a begun step.
     """
 
     is_full: Callable[[str], bool]
@@ -65,8 +65,9 @@ class PairLimits(NamedTuple):
 class ScheduleRules(NamedTuple):
     """The limits of a schedule.
 
-    `lead`: how many steps of a strand may be open when another is begun, None for any number; at a cap these
-    stay without a label. `deadline`: time after which nothing goes out. `width`: most questions in flight.
+    `lead`: how many steps of a sequence may be open when another is begun, None for any number; after a cap
+    they stay without a label. `deadline`: time after which nothing is sent. `width`: maximum questions in
+    flight.
     """
 
     lead: int | None = 8
@@ -75,7 +76,7 @@ class ScheduleRules(NamedTuple):
 
 
 class Schedule:
-    """The questions of a replay in the order they go out.
+    """The questions of a replay in the order of sending.
 
     Each is returned once by `next`, or is in `dropped` with the reason.
     """
@@ -91,13 +92,13 @@ class Schedule:
         budget: ScarceBudget | None = None,
         limits: PairLimits | None = None,
     ) -> None:
-        """Plan the strands `works`: trace ids with their steps in order.
+        """Plan the sequences `works`: trace ids with their steps in order.
 
-        `order` names the teachers, cheapest first; `pace` knows their cache lifetimes; `on_drop` gets what is
-        dropped and why. With a `budget`, strands are begun in order, and only as many as it is expected to
-        last for, so that what is bought hardly depends on the number of calls at once. With `limits`, which
-        need one strand a trace, steps are begun only as far as their pairs have room; the others are dropped
-        as `FULL`.
+        `order` names the teachers, cheapest first; `pace` has their cache lifetimes; `on_drop` gets dropped
+        questions with the reason. With a `budget`, sequences are begun in order, and only as many as it is
+        expected to cover, so that the answers bought hardly depend on the number of calls at once. With
+        `limits`, which need one sequence per trace, steps are begun only if the caps allow their pairs; the
+        others are dropped as `FULL`.
         """
         self.dropped: dict[OutgoingCall, str] = {}
         self._rules, self._decide, self._pace, self._on_drop = rules, decide, pace, on_drop
@@ -125,7 +126,7 @@ class Schedule:
         return len(self._sent)
 
     def next(self, now: float, free: int) -> list[OutgoingCall]:
-        """Return at most `free` questions that go out at `now`, the most urgent first.
+        """Return at most `free` questions to send at `now`, the most urgent first.
 
         An empty list while nothing is in flight means that everything is asked.
         """
@@ -152,7 +153,7 @@ class Schedule:
             self._committed_nanousd[place] = sum(costs.values())
 
     def _is_affordable(self, strand: StepSequence) -> bool:
-        """Return whether the money lasts for the begun strands and this one, at the costs so far."""
+        """Return whether the money lasts for the begun sequences and this one, at the costs so far."""
         budget = self._budget
         if budget is None:
             return True
@@ -160,9 +161,9 @@ class Schedule:
         return self._lasts_for(_MARGIN * (sum(self._committed_nanousd.values()) + cost), budget)
 
     def _comes_in_turn(self, strand: StepSequence) -> bool:
-        """Return whether the money lasts for a begun strand and all before it, at the costs so far.
+        """Return whether the money lasts for a begun sequence and all before it, at the costs so far.
 
-        It always does for the first one, so that what was begun is finished in order.
+        It always does for the first one, so that begun sequences are finished in order.
         """
         if self._budget is None or not self._sent:
             return True
@@ -172,7 +173,7 @@ class Schedule:
         return not any(before) or self._lasts_for(sum(before) + own, self._budget)
 
     def _lasts_for(self, expected_nanousd: float, budget: ScarceBudget) -> bool:
-        """Return whether the money left lasts for calls of an expected cost, by those that are finished."""
+        """Return whether the money left covers calls of an expected cost, scaled by finished calls."""
         times = (budget.spent_nanousd() + _PRIOR_TIMES * self._prior_nanousd) / (
             self._finished_nanousd + self._prior_nanousd
         )
@@ -189,7 +190,7 @@ class Schedule:
     def done(self, call: OutgoingCall, now: float, answered: bool = True) -> None:
         """Record that a question finished at `now`.
 
-        `answered` is False where its time says nothing about the teacher's latency.
+        `answered` is False if its time says nothing about the teacher's latency.
         """
         chain, step, sent = self._sent.pop(call)
         self._finished_nanousd += self._uncommit(call)
@@ -210,7 +211,7 @@ class Schedule:
         self._update_strand(chain.strand, now)
 
     def end(self, reason: str, now: float, trace_id: str | None = None, teacher: str | None = None) -> None:
-        """Drop what was not sent: all of it, or that of one trace, one teacher or both."""
+        """Drop the unsent questions: all of them, or those of one trace, one teacher or both."""
         ended = [s for s in self._strands if trace_id is None or s.trace_id == trace_id]
         for strand in ended:
             for step in strand.steps[strand.frontier :]:
@@ -246,7 +247,7 @@ class Schedule:
         return None
 
     def _decide_step(self, step: StepProgress) -> None:
-        """Decide a step; where asking ends, drop its other questions."""
+        """Decide a step; if asking ends, drop its other questions."""
         if not step.unstarted:
             return
         decision = self._decide(step.step_id, step.waiting())
@@ -272,9 +273,9 @@ class Schedule:
             self._pace.dropped(teacher, skipped)
 
     def _update_strand(self, strand: StepSequence, now: float) -> None:
-        """Queue every chain of a strand that may go on.
+        """Queue every chain of a sequence that may continue.
 
-        Followers come first, since the leader waits for those that do not lag on purpose.
+        Followers come first, since the leader waits for those that are not delayed on purpose.
         """
         if not strand.begun:
             return
@@ -291,7 +292,7 @@ class Schedule:
             self._queue_chain(chain, now)
 
     def _advance(self, chain: TeacherChain) -> bool:
-        """Move the chain past steps where its teacher is not wanted; return whether it moved."""
+        """Move the chain past steps without a question to its teacher; return whether it moved."""
         steps, before = chain.strand.steps, chain.head
         while chain.out_at is None and chain.head < len(steps):
             step = steps[chain.head]
@@ -318,7 +319,7 @@ class Schedule:
         return before < (step.batch_size or 1)
 
     def _is_full(self, strand: StepSequence, index: int) -> bool:
-        """Return whether a step that is not begun would give a pair without room."""
+        """Return whether the caps would drop the pair of a step that is not begun."""
         if self._limits is None or index in strand.opened:
             return False
         return self._limits.is_full(strand.steps[index].step_id)
@@ -326,7 +327,7 @@ class Schedule:
     def _has_room(self, chain: TeacherChain, index: int) -> bool:
         """Return whether a step may be open beside the open steps of its trace.
 
-        Steps before a begun one always may: teachers reach them along the strand.
+        Steps before a begun one always may: teachers reach them along the sequence.
         """
         strand = chain.strand
         if self._limits is None or index <= strand.furthest:
@@ -335,7 +336,7 @@ class Schedule:
         return room and not self._is_full(strand, index)
 
     def _is_time(self, chain: TeacherChain, now: float) -> bool:
-        """Return whether the chain is not too far ahead, and its calls will not be too far apart."""
+        """Return whether the chain is not too far ahead, and its calls will be close enough for the cache."""
         if self._limits is not None:
             return self._has_room(chain, chain.head)
         strand, lead = chain.strand, self._rules.lead
@@ -345,7 +346,7 @@ class Schedule:
         return lead is None or strand.lagging or chain.head <= strand.furthest or len(strand.opened) < lead
 
     def _lags(self, chain: TeacherChain, now: float) -> bool:
-        """Return whether a follower waits on purpose, so that its calls come in one burst.
+        """Return whether a follower is delayed on purpose, so that its calls come in one burst.
 
         One by one they would be further apart than its cache lives, and there is time for them after the
         leader's.
@@ -366,14 +367,14 @@ class Schedule:
         return leader_s + burst_s < max(longest_s, pace.work_s() / self._rules.width)
 
     def _path_s(self, strand: StepSequence) -> float:
-        """Return the seconds that the strand still takes at the pace so far."""
+        """Return the seconds that the sequence still takes at the pace so far."""
         left = len(strand.steps) - strand.frontier
         return left * max((self._pace.step_s(chain.teacher) for chain in strand.chains), default=0.0)
 
     def _push(self, chain: TeacherChain, index: int, first: bool) -> None:
-        """Queue a question: the longer its remaining path, the sooner it goes.
+        """Queue a question: the longer its remaining path, the sooner it is sent.
 
-        With a scarce budget, earlier strands go first.
+        With a scarce budget, earlier sequences go first.
         """
         along = chain.strand.chains[chain.rank :]
         left = len(chain.strand.steps) - index

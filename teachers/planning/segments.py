@@ -15,7 +15,7 @@ SHORTEST = 8
 
 @dataclass(frozen=True, slots=True)
 class StepTokens:
-    """One step of a chain: tokens of its prompt, and how many the step before has too."""
+    """One step of a chain: tokens of its prompt, and how many of them the step before has too."""
 
     tokens: int
     shared: int

@@ -14,7 +14,7 @@ class OutgoingCall(NamedTuple):
 
 
 class StepWork(NamedTuple):
-    """A step and the samples wanted of each teacher there."""
+    """A step and the samples to obtain from each teacher there."""
 
     step_id: str
     wanted: Mapping[str, Sequence[int]]
@@ -22,11 +22,11 @@ class StepWork(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class StepProgress:
-    """The state of one step while teachers are asked.
+    """The progress of asking at one step.
 
     `unsent` maps teachers to samples that are not sent, `unstarted` lists the teachers not asked yet in
-    order, `in_flight` counts sent samples by teacher. `batch_size` is how many teachers may be asked at once,
-    None where unknown.
+    order, `in_flight` counts sent samples by teacher. `batch_size` is how many teachers may be asked at
+    once, None if unknown.
     """
 
     step_id: str
@@ -40,7 +40,7 @@ class StepProgress:
         return not self.unsent[teacher] and not self.in_flight.get(teacher)
 
     def waiting(self) -> list[str]:
-        """Return who may still answer: teachers asked already, then the others in order."""
+        """Return the teachers that may still answer: those asked already, then the others in order."""
         started = [t for t in self.unsent if t not in self.unstarted and not self.is_answered(t)]
         return started + self.unstarted
 
@@ -60,7 +60,7 @@ class StepProgress:
 
 @dataclass(slots=True, eq=False)
 class TeacherChain:
-    """One teacher's way along a strand.
+    """One teacher's progress along a sequence of steps.
 
     `head` is its next step, `out_at` the step whose first sample is in flight, `last` the time of its last
     answer.
@@ -76,10 +76,10 @@ class TeacherChain:
 
 
 class StepSequence:
-    """A run of steps and the chains along it, in the order of the teachers.
+    """A sequence of steps, with one chain per teacher along it, in the order of the teachers.
 
-    Steps before `frontier` are finished, those in `opened` are begun and not finished, none after `furthest`
-    is begun. `lagging` is whether a follower waits on purpose.
+    Steps before `frontier` are finished, those in `opened` are begun and not finished, none after
+    `furthest` is begun. `lagging` is whether a follower is delayed on purpose.
     """
 
     __slots__ = ("begun", "chains", "frontier", "furthest", "lagging", "opened", "steps", "trace_id")
@@ -111,7 +111,7 @@ class StepSequence:
         self.furthest = max(self.furthest, index)
 
     def pass_finished(self) -> None:
-        """Move the frontier past steps that wait for nobody."""
+        """Move the frontier past steps without outstanding answers."""
         self.opened = {index for index in self.opened if self.steps[index].waiting()}
         while self.frontier < len(self.steps) and not self.steps[self.frontier].waiting():
             self.frontier += 1

@@ -13,8 +13,8 @@ class TeacherPace:
     def __init__(self, lifetimes_s: Mapping[str, float], latency_s: float = 8.0) -> None:
         """Start from assumptions.
 
-        `lifetimes_s` has how long each teacher's cache entries live, `latency_s` the latency before any
-        answer.
+        `lifetimes_s` has the lifetime of each teacher's cache entries, `latency_s` the latency assumed
+        before any answer.
         """
         self._lifetime_s = dict(lifetimes_s)
         self._latency_s = dict.fromkeys(lifetimes_s, latency_s)
@@ -66,5 +66,5 @@ class TeacherPace:
         return seconds * 2 <= self._lifetime_s[teacher]
 
     def sparse(self, leader: str, follower: str) -> bool:
-        """Return whether the follower's calls, one per answer of the leader, outlast its cache."""
+        """Return whether one call per answer of the leader is too seldom for the follower's cache."""
         return not self.outlives(follower, self._latency_s[leader] / self.share(follower))

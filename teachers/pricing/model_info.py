@@ -19,10 +19,10 @@ _KEPT += ("expiration_date", "tag", "provider_name", "max_completion_tokens", "m
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """A model at one provider, or at any that serves it; None stands for unknown.
+    """A model at one provider, or at any that serves it; None means unknown.
 
-    `snapshot` is what the id stands for now, `context_tokens` the longest prompt and answer together,
-    `parameters` the request fields the model supports.
+    `snapshot` is the dated model that the id currently means, `context_tokens` the maximum tokens of prompt
+    and answer together, `parameters` the request fields the model supports.
     """
 
     price: Price
@@ -150,7 +150,7 @@ def fields_to_keep_of_model_info(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def diff_model_info(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return what changed between two stored entries of a model: prices and snapshot."""
+    """Return the changes between two stored entries of a model: prices and snapshot."""
     found: list[str] = []
     old, new = as_mapping(before.get("pricing")), as_mapping(now.get("pricing"))
     for name in (*_PRICED, "overrides"):

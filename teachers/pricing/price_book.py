@@ -33,8 +33,8 @@ class PriceBook:
     """The models of one workspace by server and id; without a `path`, of this process.
 
     `say` gets a line for every model whose price or snapshot differs from the planned one, before any call;
-    `changes` has them all. The planned one is that of `planned`, by server and id, else the stored one, else
-    the bundled table's. `read_now` has the models whose prices were read by this process.
+    `changes` has all lines. The planned one is that of `planned`, by server and id, else the stored one,
+    else the bundled table's. `read_now` has the models whose prices were read by this process.
     """
 
     path: Path | None = None
@@ -52,16 +52,16 @@ class PriceBook:
     )
 
     def recent(self, what: object) -> Any:
-        """Return what this process read of a server within `FRESH_S`, None where it did not."""
+        """Return data that this process read of a server within `FRESH_S`, None if it did not."""
         read_at, value = self._recent.get(what, (-FRESH_S, None))
         return value if time.monotonic() - read_at < FRESH_S else None
 
     def just_read(self, what: object, value: Any) -> None:
-        """Keep what was just read, in memory alone."""
+        """Keep data just read, in memory only."""
         self._recent[what] = (time.monotonic(), value)
 
     def charged(self, server: str, model: str, times: float) -> None:
-        """Record that a call cost `times` what its tokens come to at the list price."""
+        """Record that a call cost `times` its tokens at the list price."""
         key = _key(server, model)
         if times <= self.times_charged(server, model):
             return
@@ -73,7 +73,7 @@ class PriceBook:
         self._charged[key] = times
 
     def times_charged(self, server: str, model: str) -> float:
-        """Return the highest recorded ratio of charge to list price; 1 where it was kept."""
+        """Return the highest recorded ratio of charge to list price; 1 without a record."""
         return self._charged.get(_key(server, model), 1.0)
 
     def _read(self) -> dict[str, dict[str, Any]]:
@@ -102,13 +102,13 @@ class PriceBook:
         return None if card is None else (card, str(page["read_at"])[:10])
 
     def page(self, server: str, model: str) -> dict[str, Any] | None:
-        """Return what is stored of a model: `entry`, `endpoints` and `read_at`; None for nothing."""
+        """Return the stored page of a model: `entry`, `endpoints` and `read_at`; None without one."""
         return self._read().get(_key(server, model))
 
     def remember(
         self, server: str, model: str, entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Store what a catalogue says now, and report what changed."""
+        """Store a model's catalogue entry, and report changes."""
         pages, key = self._read(), _key(server, model)
         now = {
             "entry": fields_to_keep_of_model_info(entry),
@@ -148,7 +148,7 @@ def _key(server: str, model: str) -> str:
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return what changed of the model's own page, else of each provider that was there before."""
+    """Return the changes of the model's own page, else of each provider that was there before."""
     old_entry, new_entry = before.get("entry") or {}, now["entry"]
     if before.get("read_at") is None:  # the bundled table has fewer fields
         pricing = {name: new_entry["pricing"].get(name) for name in old_entry["pricing"]}

@@ -22,10 +22,10 @@ _QUESTION_FAILURES = FINAL_FAILURES | {FailureKind.NOT_RECORDED}
 
 @dataclass(slots=True)
 class _Circuit:
-    """The failures in a row of one teacher or server, and its single attempts.
+    """The consecutive failures of one teacher or server, and its trial attempts.
 
-    A failure counts where its attempt began after the last answered one began: a slow answer says nothing of
-    what was sent since.
+    A failure counts if its attempt began after the last answered one began: a slow failure says nothing
+    about later requests.
     """
 
     failed_at: list[float] = field(default_factory=list[float])
@@ -68,10 +68,10 @@ class FinishedAttempt(NamedTuple):
 
 
 class CircuitBreaker:
-    """A breaker that keeps a run from asking what does not answer; it lasts as long as the run.
+    """A circuit breaker that stops calls to failing teachers and servers for the rest of a run.
 
-    `servers` names the server of each teacher; teachers of one server fail together. Times are seconds of the
-    event loop.
+    `servers` names the server of each teacher; teachers of one server fail together. Times are seconds of
+    the event loop.
     """
 
     def __init__(self, servers: Mapping[str, str | None] | None = None) -> None:
@@ -85,14 +85,14 @@ class CircuitBreaker:
         return [self._circuits.setdefault(name, _Circuit()) for name in names]
 
     def outage_reason(self, teacher: str) -> str:
-        """Return why nothing more is asked of a teacher, "" where it may be asked."""
+        """Return why a teacher is no longer asked, "" if it may be asked."""
         for circuit, what in zip(self._of(teacher), ("it", "its server"), strict=False):
             if circuit.given_up:
                 return f"{what} failed {len(circuit.failed_at)} times in a row (the last {circuit.last})"
         return ""
 
     def outages(self) -> dict[str, str]:
-        """Return the teachers that are asked no more, each with the reason."""
+        """Return the teachers that are no longer asked, each with the reason."""
         return {name: why for name in sorted(self._servers) if (why := self.outage_reason(name))}
 
     def wait_s(self, teacher: str, now: float) -> float | None:
@@ -136,7 +136,7 @@ class CircuitBreaker:
 
 
 def list_outages(out: Mapping[str, str]) -> str:
-    """Return in one line which teachers are asked no more and why, grouped by reason."""
+    """Return in one line the teachers that are no longer asked and why, grouped by reason."""
     names: dict[str, list[str]] = {}
     for name, why in out.items():
         names.setdefault(why, []).append(name)

@@ -37,7 +37,7 @@ _UNREADABLE = frozenset({FailureKind.EMPTY, FailureKind.MALFORMED})
 class PurchaseOutcome:
     """The result of one item: a reply, a stored reply as JSON, or neither.
 
-    `ends` says why the chain of questions ends here, "" where it goes on. `retry` is whether another attempt
+    `ends` says why the chain of questions ends here, "" if it continues. `retry` is whether another attempt
     may help.
     """
 
@@ -61,7 +61,7 @@ OnWait = Callable[[RetryWait], None]
 
 
 class AnswerBuyer:
-    """A buyer of the answers of one replay, which knows what has stopped."""
+    """A buyer of the answers of one replay, with its caps, retries and stops."""
 
     def __init__(
         self,
@@ -93,22 +93,22 @@ class AnswerBuyer:
         self.pauses = RateLimitPauses(settings)
 
     def stop(self, why: str) -> None:
-        """Let nothing more go out; calls in flight finish."""
+        """Start no new call; calls in flight finish."""
         self.stopped = self.stopped or why
         self._stop.set()
         self._trial_ended.set()
         self.reservations.stop()
 
     def why_ended(self) -> str | None:
-        """Return in one line why not everything was asked, None where everything was."""
+        """Return in one line why some questions were not asked, None if all were."""
         return self.stopped or self.exhausted or list_outages(self._out) or None
 
     def closed_reason(self, teacher: str) -> str:
-        """Return why nothing more is asked of a teacher, "" where it may be asked."""
+        """Return why a teacher is no longer asked, "" if it may be asked."""
         return STOPPED if self.stopped else TEACHER_OUT if teacher in self._out else ""
 
     def unavailable_teachers(self) -> set[str]:
-        """Return the names of teachers that are asked no more."""
+        """Return the names of teachers that are no longer asked."""
         return set(self._out)
 
     async def buy(self, item: WantedAnswer, order: int) -> PurchaseOutcome:
@@ -148,7 +148,7 @@ class AnswerBuyer:
             self._on_wait(RetryWait(teacher, _last(state).why, state.upcoming_sleep))
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep, unless everything stops first."""
+        """Sleep, but wake up if everything stops."""
         try:
             async with asyncio.timeout(seconds):
                 await self._stop.wait()
@@ -156,9 +156,9 @@ class AnswerBuyer:
             return
 
     async def admit(self, teacher: str) -> bool | None:
-        """Wait until an attempt at a teacher may go out, and return whether it goes out alone.
+        """Wait until an attempt at a teacher may start, and return whether it is a trial without others.
 
-        Return None where no attempt may go out any more.
+        Return None if no attempt may start any more.
         """
         while not self.closed_reason(teacher):
             now = asyncio.get_running_loop().time()
@@ -172,7 +172,7 @@ class AnswerBuyer:
         return None
 
     def end_trial(self, teacher: str) -> None:
-        """End a single attempt, so that the next one may go out."""
+        """End a trial attempt, so that the next one may start."""
         self._breaker.end_trial(teacher)
         self._trial_ended.set()
         self._trial_ended = asyncio.Event()
@@ -180,7 +180,7 @@ class AnswerBuyer:
     def record_attempt(self, teacher: str, asked: AttemptResult, began: float, alone: bool) -> None:
         """Record an attempt in the circuit breaker.
 
-        A refusal caused by other calls in flight is no failure: their end lifts it.
+        A refusal caused by other calls in flight is no failure: it is lifted when they end.
         """
         if not asked.sent or (asked.account and asked.retry and self.in_flight):
             return
@@ -215,7 +215,7 @@ class AnswerBuyer:
     def note_denial(self, denied: DeniedReservation) -> str:
         """Record that a cap ends a chain, and return the reason for the counters.
 
-        The figures are of this moment; cheaper calls go on, so less may be left at the end.
+        The figures are current; cheaper calls continue, so less may be left at the end.
         """
         if denied.scope == "trace":
             return f"{BUDGET} of the trace"
@@ -231,7 +231,7 @@ class AnswerBuyer:
         return BUDGET
 
     async def budget_left_nanousd(self) -> int:
-        """Return what the run's cap leaves now, in nano-USD."""
+        """Return the nano-USD left under the run's cap."""
         spent = await self.reservations.run_in_thread(self.reservations.ledger.spent, self._run_id)
         return spent.cap_nanousd - spent.settled_nanousd - spent.reserved_nanousd
 
@@ -256,9 +256,9 @@ class AnswerBuyer:
     def close_call(
         self, item: WantedAnswer, reservation: Reservation, asked: AttemptResult, reply: TeacherReply
     ) -> float | None:
-        """Settle or cancel a reservation, and stop what the reply rules out.
+        """Settle or cancel a reservation, and stop the calls that the reply rules out.
 
-        Return the seconds to wait before another attempt, None where nothing says.
+        Return the seconds to wait before another attempt, None without a request to wait.
         """
         outcome, trace_id = reply.failure or "answer", item.question.trace_id
         if asked.cost_nanousd == 0 and not asked.final:
@@ -304,8 +304,8 @@ class AnswerBuyer:
 class _Purchase:
     """The attempts at one answer, and their cost together.
 
-    An attempt that met the account's limit while other calls were in flight counts a tenth: their end lifts
-    it.
+    An attempt that reached the account's limit while other calls were in flight counts a tenth: the limit
+    is lifted when they end.
     """
 
     def __init__(self, buyer: AnswerBuyer, item: WantedAnswer, order: int) -> None:
@@ -317,7 +317,7 @@ class _Purchase:
         self._last: TeacherReply | None = None
 
     async def attempt(self) -> PurchaseOutcome:
-        """Make one attempt, with everything before and after it."""
+        """Make one attempt, with its reservation and settlement."""
         buyer, teacher = self._buyer, self._item.teacher.name
         alone = await buyer.admit(teacher)
         if alone is None:

@@ -54,7 +54,7 @@ class Dispatcher:
             raise self._fault
 
     def _send(self) -> None:
-        """Send what may go now; with nothing in flight and nothing to send, finish."""
+        """Send the questions that may go now; finish if none is left and none is in flight."""
         self._report_stops()
         for call in self._schedule.next(self._loop.time(), self._width - self._schedule.in_flight):
             task = self._loop.create_task(self._ask(call))

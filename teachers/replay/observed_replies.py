@@ -11,7 +11,7 @@ from tracemill.teachers.planning.schedule import PairLimits
 
 
 class PairCapacity(Protocol):
-    """Pairs that the caps of a release still allow, given the answers so far."""
+    """The pairs that the caps of a release still allow, given the answers so far."""
 
     def rank(self, step_id: str) -> Any:
         """Return the sort key of a step within its trace, the least asked first."""
@@ -22,7 +22,7 @@ class PairCapacity(Protocol):
         ...
 
     def most_open(self, trace_id: str) -> int:
-        """Return at how many steps of a trace may be asked at once so that no pair is dropped."""
+        """Return the number of steps of a trace that may be asked at once without a dropped pair."""
         ...
 
     def close(self, step_id: str, replies: Sequence[TeacherReply]) -> None:
@@ -31,7 +31,7 @@ class PairCapacity(Protocol):
 
 
 class ReplyCollector:
-    """A collector of the replies by step, which tells where no more teachers need to be asked.
+    """A collector of replies by step, which decides where no more teachers are asked.
 
     Every teacher is asked at explored steps, and at all steps if there is no `stopper`.
     """
@@ -92,7 +92,7 @@ class ReplyCollector:
                 self.close(step_id)
 
     def decided_steps(self, items: Iterable[WantedAnswer]) -> dict[str, str]:
-        """Return the steps of these unanswered items that need no answer, each with the reason."""
+        """Return the steps of these unanswered items at which no answer is needed, each with the reason."""
         if not self.can_stop_early:
             return {}
         waiting: dict[str, dict[str, None]] = {}

@@ -23,7 +23,7 @@ class RateLimitPauses:
     def hold(self, teacher: str, seconds: float) -> None:
         """Hold back all calls of a teacher, or of all teachers for `ACCOUNT`.
 
-        One burst of HTTP 429 so costs one Retry-After.
+        A burst of HTTP 429 then costs one Retry-After.
         """
         until = asyncio.get_running_loop().time() + seconds
         self._resume_at[teacher] = max(until, self._resume_at.get(teacher, 0.0))

@@ -60,13 +60,13 @@ def _as_it_is(reply: TeacherReply) -> TeacherReply:
 class ReplayResult:
     """The replies by question, teacher and sample, failed ones included.
 
-    `stopped` says in one line why the run ended early, None where it did not; a rerun continues from there.
-    `not_asked` has the reason by step and teacher; the label of a step is certain where it begins with
+    `stopped` says in one line why the run ended early, None if it did not; a rerun continues from there.
+    `not_asked` has the reason by step and teacher; the label of a step is certain if it begins with
     `NOT_NEEDED`. `sent` has the request keys of the replies that were not cached.
 
     `counters`: `wanted`, `cached`, `asked` (answers that needed a call), `attempts`, `retries`, `answered`,
     `failed:<kind>`, `not_asked:<why>`, `most_in_flight`, `unpriced` (attempts without a known price, booked
-    at their worst case, `unpriced_nanousd` in all), `explored` (wanted answers at explored steps,
+    at their worst case, `unpriced_nanousd` in all), `explored` (planned answers at explored steps,
     `explored_left` of them not asked).
     """
 
@@ -111,23 +111,23 @@ class ReplayObserver:
     """Observer of a replay. This one does nothing; derive from it."""
 
     def replied(self, reply: TeacherReply, stored: bool) -> None:
-        """Take a reply, `stored` where it came from the ledger."""
+        """Receive a reply; `stored` is True if it came from the ledger."""
 
     def waits(self, wait: RetryWait) -> None:
-        """Take a wait before a call is tried again."""
+        """Receive a wait before a call is tried again."""
 
     def spared(self) -> None:
-        """Learn that an answer is not needed any more."""
+        """Receive that an answer is no longer needed."""
 
     def tell(self, teacher: str, line: str) -> None:
-        """Take, before anything is spent, a line that the user of a teacher should know."""
+        """Receive, before anything is spent, a line about a teacher for the user."""
 
 
 async def replay(request: ReplayRequest, observer: ReplayObserver | None = None) -> ReplayResult:
-    """Ask what was decided.
+    """Ask the teachers at the decided steps.
 
-    Raises PrivacyError where a question was not redacted, TeacherError, before any money is spent, where a
-    needed teacher cannot answer, and LedgerError where the ledger fails.
+    Raises PrivacyError if a question was not redacted, TeacherError, before any money is spent, if a needed
+    teacher cannot answer, and LedgerError if the ledger fails.
     """
     require_redacted(request.questions)
     run = _Replay(replace(request, decisions=list(request.decisions)), observer or ReplayObserver())
@@ -164,12 +164,12 @@ class _Replay:
         self._buying: dict[str, asyncio.Event] = {}
 
     async def stop_when(self, interrupted: asyncio.Event) -> None:
-        """Let nothing more go out once the event is set."""
+        """Start no new call once the event is set."""
         await interrupted.wait()
         self._buyer.stop(INTERRUPTED)
 
     async def run(self) -> ReplayResult:
-        """Ask everything that is wanted and not decided, as far as money and time last."""
+        """Ask all planned questions at undecided steps, until money or time runs out."""
         asked, time_left_s, closed = self._request, self._request.time_left_s, self._request.closed
         items = plan_items(asked.questions, asked.decisions, asked.teachers, self._settings.samples)
         await self.reservations.run_in_thread(
@@ -206,7 +206,7 @@ class _Replay:
         return ReplayResult(replies, why, self.counters, self._not_asked, frozenset(self._sent))
 
     def _drop_full(self, items: list[WantedAnswer]) -> list[WantedAnswer]:
-        """Return the items whose pairs the release has room for."""
+        """Return the items whose pairs the caps of the release still allow."""
         if self._observed.room is None:
             return items
         self._observed.close_all_but({item.question.step_id for item in items})
@@ -242,7 +242,7 @@ class _Replay:
         return freed
 
     async def _note_usage(self, items: Sequence[WantedAnswer]) -> None:
-        """Record what the accounts were charged before anything is asked."""
+        """Record the accounts' total charges before anything is asked."""
         ledger = self.reservations.ledger
         for account, teacher in _accounts(items).items():
             usage = await teacher.usage_nanousd(fresh=False)
@@ -266,7 +266,7 @@ class _Replay:
         return await self._drop_unreadable(left)
 
     async def _drop_unreadable(self, items: list[WantedAnswer]) -> list[WantedAnswer]:
-        """Return the items whose answers were not too often paid and unreadable; the others fail."""
+        """Return the items without too many paid but unreadable answers; the others fail."""
         keys = list(dict.fromkeys(item.key for item in items))
         ledger = self.reservations.ledger
         self._buyer.paid_in_vain.update(await self.reservations.run_in_thread(ledger.paid_in_vain, keys))
@@ -367,7 +367,7 @@ class _Replay:
         self._observer.replied(reply, stored)
 
     async def _answer(self, item: WantedAnswer, order: int) -> PurchaseOutcome:
-        """Get one answer; wait where another step is buying the same one."""
+        """Get one answer; wait if another step is buying the same one."""
         while item.key in self._buying:
             await self._buying[item.key].wait()
         done = self._buying[item.key] = asyncio.Event()

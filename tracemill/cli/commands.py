@@ -45,7 +45,7 @@ AT_CAP_CODE = 4
 
 
 def say(rows: list[tuple[str, str]], title: str, record: dict[str, Any], as_json: bool) -> None:
-    """Print rows under a title, or the record as JSON; nothing but that with `--quiet`."""
+    """Print rows under a title, or only the record as JSON."""
     if as_json:
         sys.stdout.write(json.dumps(record) + "\n")
     if as_json or is_progress_hidden():
@@ -57,9 +57,9 @@ def say(rows: list[tuple[str, str]], title: str, record: dict[str, Any], as_json
 
 
 def say_run(record: dict[str, Any], settings: "RunSettings", as_json: bool, verbosity: Verbosity) -> None:
-    """Print the end of a run: its table, where the release lies and what comes next.
+    """Print the end of a run: its table, the release's place and the next command.
 
-    With `-q` that is the path of the release alone, with `-v` the table has every figure.
+    With `-q` it is only the path of the release, with `-v` the table has every figure.
     """
     if verbosity == "quiet" and not as_json:
         _say_path(record["release"] and record["release"]["path"])
@@ -77,7 +77,7 @@ def _say_path(path: str | None) -> None:
 
 
 def program_name() -> str:
-    """Return what calls this program: `tracemill`, or the path it was called by where PATH has it not."""
+    """Return the command of this program: `tracemill`, or the path it was called by if PATH lacks it."""
     called = sys.argv[0]
     if Path(called).name != "tracemill" or shutil.which("tracemill") is not None:
         return "tracemill"
@@ -85,9 +85,9 @@ def program_name() -> str:
 
 
 def quiet_prefect() -> None:
-    """Turn Prefect's telemetry and logs off before it is imported, unless the user has set them.
+    """Turn off Prefect's telemetry and logs before it is imported, unless the user has set them.
 
-    The server that a run starts logs what its client tries again, such as a locked database.
+    The server that a run starts would log errors that its client retries, such as a locked database.
     """
     keep_prefect_to_itself()
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
@@ -99,7 +99,7 @@ def quiet_prefect() -> None:
 
 
 def require_prefect_home() -> None:
-    """Make the folder of Prefect's own records. Raises ConfigError where it cannot be written."""
+    """Create the folder of Prefect's records. Raises ConfigError if it cannot be written."""
     home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -160,7 +160,7 @@ def run_command(
 
 
 def was_interrupted(error: BaseException | None) -> bool:
-    """Return whether the error came up while an interrupt was handled."""
+    """Return whether the error was raised while an interrupt was handled."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):
@@ -238,10 +238,10 @@ def replay_command(settings: "RunSettings", as_json: bool, yes: bool = False, fr
 
 
 def _require_an_answer(settings: "RunSettings", summary: Summary) -> None:
-    """Exit with 1 where a teacher was given up, or questions were sent and none was answered.
+    """Exit with 1 if a teacher was given up, or questions were sent and none was answered.
 
-    So a schedule notices an outage. Questions that failed in an earlier run and again do not count where
-    every other question of the run has its answer.
+    This lets a schedule notice an outage. Questions that failed both in an earlier run and now do not count
+    if every other question of the run has its answer.
     """
     if summary.outages:
         from tracemill.teachers.replay.breaker import list_outages
@@ -260,14 +260,14 @@ def _require_an_answer(settings: "RunSettings", summary: Summary) -> None:
 
 
 def _require_room(record: dict[str, Any]) -> None:
-    """Exit with 4 where the run had stopped at its cap before, so that nothing was asked."""
+    """Exit with 4 if the run had stopped at its cap before, so that nothing was asked."""
     if record["asked_nothing"]:
         sys.stderr.write(f"tracemill: {record['summary']['stopped']}\n")
         sys.exit(AT_CAP_CODE)
 
 
 def _require_a_checkpoint(record: dict[str, Any]) -> None:
-    """Print what went wrong in the training after a release; exit with 1 where it failed."""
+    """Print the error of the training after a release; exit with 1 if it failed."""
     training = record.get("training", {})
     warn_of_training(training)
     if failed := training.get("failed"):
@@ -290,7 +290,7 @@ def estimate_command(settings: "RunSettings", refresh: bool, as_json: bool) -> N
 def judge_command(
     settings: "RunSettings", tables: "Sequence[Path]", cases: int, yes: bool, as_json: bool
 ) -> None:
-    """Run `tracemill judge`; rows of the tables are sent, redacted, once that is accepted."""
+    """Run `tracemill judge`; rows of the tables are sent, redacted, after consent."""
     import typer
 
     from tracemill.flows.consent.destinations import destination_of
@@ -427,7 +427,7 @@ def diff_command(root: "Path | None", before: str, after: str, as_json: bool) ->
 
 
 def release_command(settings: "RunSettings", as_json: bool, quiet: bool = False) -> None:
-    """Run `tracemill release write`; where it is `quiet` it prints the path of the release alone."""
+    """Run `tracemill release write`; with `quiet` print only the path of the release."""
     from tracemill.flows.workspace_commands import release_workspace
 
     outcome = release_workspace(settings)

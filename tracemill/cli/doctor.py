@@ -60,9 +60,9 @@ def _teachers(settings: RunSettings) -> str:
 
 
 def _check_keys_at_hand() -> None:
-    """Check the form of the keys in the environment for all presets, also where nobody is asked.
+    """Check the form of all presets' keys in the environment, even without teachers.
 
-    Raises ConfigError where a key cannot be one.
+    Raises ConfigError if a value cannot be a key.
     """
     for teacher in (teacher for preset in PRESETS.values() for teacher in preset.teachers):
         variable = teacher.key_variable()
@@ -150,7 +150,7 @@ def _print_check(check: LiveCheck, console: Console) -> bool:
 
 
 def _check_live(settings: RunSettings, yes: bool, console: Console) -> int:
-    """Print a line a check against a real server; gives how many failed."""
+    """Print one line per check against real servers; return how many failed."""
     from tracemill.flows.live_checks.run_live_checks import run_live_checks
 
     failed = 0

@@ -39,7 +39,7 @@ def make(
     ] = None,
     sandbox: Sandbox = "auto",
 ) -> None:
-    """Delete features of a repository, or undo patches of rows, and write tasks that ask for them back."""
+    """Delete features of a repository, or undo patches of rows, and write tasks to restore them."""
     import tempfile
 
     from tracemill.environments.feature_deletion.fetch_sdist import fetch_sdist, is_requirement

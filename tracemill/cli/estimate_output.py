@@ -28,7 +28,7 @@ def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
 
 
 def estimate_later_text(steps: int) -> str:
-    """Return the line on steps whose selection depends on answers that are not in yet."""
+    """Return the line on steps whose selection depends on later answers."""
     return f"{steps:,} steps: a replay selects them by earlier answers, this estimate by what is known now"
 
 
@@ -36,7 +36,7 @@ _CACHING = "assumed: a step finds in the prompt cache what the step before it se
 
 
 def _total(found: Estimate) -> str:
-    """Return what a run is expected to cost, and what it costs where no assumption holds."""
+    """Return the expected cost of a run, and its upper bound without assumptions."""
     total = found.total
     lines = [
         f"${total.usd_early:.4f} for {_calls(total)} at {total.states:,} steps, about {_time(total.wall_s)}",
@@ -64,7 +64,7 @@ def _lines(f: CostFigures) -> str:
 
 
 def _by_teacher(texts: dict[str, str]) -> str:
-    """Return the texts with the names of their teachers; one text of all of them without."""
+    """Return the texts with their teachers' names; one text if all are equal."""
     if len({*texts.values()}) == 1:
         return next(iter(texts.values()))
     return "\n".join(f"{name}: {text}" for name, text in texts.items())
@@ -124,7 +124,7 @@ def _by_share(found: Estimate) -> str:
 
 
 def _early(found: Estimate) -> str:
-    """Return at which share of the steps each teacher is asked that is not asked at all of them."""
+    """Return the share of steps for each teacher that is not asked at all of them."""
     lines = [
         f"{share:>7.0%}  of the steps ask {figures.teacher}: the others decide the rest"
         for figures, share in zip(found.teachers, found.shares, strict=True)

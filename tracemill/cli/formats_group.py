@@ -20,7 +20,7 @@ SessionPaths = Annotated[list[Path], typer.Argument(help="Session files or folde
 
 @formats_app.command("list")
 def list_formats(json: Json = False) -> None:
-    """List the formats that are read, how files are told and what of the prompt is recorded."""
+    """List the supported formats, how files are recognised and which parts of the prompt are recorded."""
     from tracemill.ingesters.registry import FORMATS
 
     if json:
@@ -39,7 +39,7 @@ def list_formats(json: Json = False) -> None:
 
 
 def _facts(form: "SessionFormat") -> dict[str, str | list[str]]:
-    """Return what a format says of itself; one of a package may say its dialects alone."""
+    """Return the information of a format; one from a package may give only its dialects."""
     told: dict[str, str | list[str]] = {"format": form.name, "dialects": list(form.dialects)}
     if (facts := form.facts) is not None:
         told |= {"written by": facts.of, "recognised by": facts.recognised}

@@ -21,10 +21,10 @@ def ingest_asked(
     options: Mapping[str, Any],
     as_json: bool,
 ) -> None:
-    """Carry out what the flags ask for.
+    """Run an ingest with these flags.
 
-    `sources`, `select` and `sample` are tables as a configuration has them, `privacy` is a configuration with
-    lists, `options` are further fields of the order.
+    `sources`, `select` and `sample` are tables of a configuration, `privacy` is a configuration with lists,
+    `options` are further fields of `IngestOptions`.
     """
     if workspace is None and options.get("unredacted"):
         raise ConfigError("--unredacted is given without --workspace", "a folder for recorded text alone")

@@ -102,7 +102,7 @@ def init(
 
 
 def _answer_rest(given: "StarterAnswers", asks: bool) -> "StarterAnswers":
-    """Return the answers with those that no option gave: asked for if `asks`, else the defaults."""
+    """Return the answers with the missing ones: asked for if `asks`, else the defaults."""
     sources = given.sources or (_ask_sources() if asks else _usual_sources())
     preset = given.preset or (_ask_one_of("Teachers", _PRESETS) if asks else "none")
     max_usd, hub, workspace = given.max_usd, given.hub, given.workspace
@@ -118,7 +118,7 @@ def _answer_rest(given: "StarterAnswers", asks: bool) -> "StarterAnswers":
 
 
 def _say_next(config: Path, answers: "StarterAnswers") -> None:
-    """Print what is to be done before a run, and the command that runs it."""
+    """Print the steps before a run, and the command that runs it."""
     if answers.preset == "frontier" and not answers.accept_terms:
         typer.echo("terms of these teachers restrict training: a run needs accept_terms = true")
     if answers.preset in ("open", "frontier"):
@@ -129,7 +129,7 @@ def _say_next(config: Path, answers: "StarterAnswers") -> None:
 
 
 def _check_may_write(config: Path, asks: bool, yes: bool, force: bool) -> None:
-    """Raise ConfigError where nobody can be asked, or the file is there and stays."""
+    """Raise ConfigError if questions are needed without a terminal, or an existing file is kept."""
     if not asks and not yes:
         raise ConfigError(
             "init asks questions, and there is no terminal",

@@ -294,9 +294,9 @@ app.add_typer(dev_app, name="dev")
 
 
 def _open_closed_streams() -> None:
-    """Open the null device where stdin, stdout or stderr is closed.
+    """Open the null device in place of a closed stdin, stdout or stderr.
 
-    Else the next file would take its number, and be written to as a stream.
+    Otherwise the next opened file would get its number, and stream output would be written to it.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:

@@ -20,9 +20,9 @@ def _say(line: str) -> None:
 
 
 def _find_configuration(context: typer.Context, given: Path | None) -> Path | None:
-    """Return the configuration of this folder where none is named, and say so.
+    """Return the configuration of this folder if none is named, and print its name.
 
-    It is not used beside sources that options name: sessions are not mixed without a word.
+    It is not used if options name sources, so that sessions are never mixed silently.
     """
     if given is not None or context.resilient_parsing or not CONFIGURATION.is_file():
         return given
@@ -74,7 +74,7 @@ def _workspace(given: str) -> Path:
 
 
 def _find_workspace(context: typer.Context, given: Path | None) -> Path | None:
-    """Return the workspace of this folder's configuration where a command takes no configuration itself."""
+    """Return the workspace of this folder's configuration, for commands without a configuration."""
     apart = context.command.name == "ingest" or any(each.name == "config" for each in context.command.params)
     if given is not None or context.resilient_parsing or apart or not CONFIGURATION.is_file():
         return given

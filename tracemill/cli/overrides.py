@@ -8,9 +8,9 @@ from tracemill.records.errors import ConfigError
 
 
 def agent_overrides(**by_agent: Sequence[str] | None) -> dict[str, list[str]]:
-    """Return the keys of `[sources]` for options named after agents; those not given are left out.
+    """Return the keys of `[sources]` for options named after agents; options not given are left out.
 
-    Raises ConfigError for an empty one, which an unset variable gives.
+    Raises ConfigError for an empty value, which an unset shell variable gives.
     """
     for name, values in by_agent.items():
         if values and not all(values):
@@ -21,7 +21,7 @@ def agent_overrides(**by_agent: Sequence[str] | None) -> dict[str, list[str]]:
 def source_overrides(
     paths: Sequence[str] | None, hub: Sequence[str] | None, form: str | None, min_age: float | None
 ) -> dict[str, Any]:
-    """Return the keys of `[sources]`. Raises ConfigError for an empty value, as an unset variable gives."""
+    """Return the keys of `[sources]`. Raises ConfigError for an empty value (an unset shell variable)."""
     if paths and "" in paths:
         raise ConfigError("a --path is empty", "a file, a folder or a URL")
     if hub and "" in hub:
@@ -58,7 +58,7 @@ def run_overrides(
     accept_terms: bool = False,
     gate_share: float | None = None,
 ) -> dict[str, Any]:
-    """Return what the options of a run override."""
+    """Return the overrides from the options of a run."""
     over: dict[str, Any] = {}
     if workspace is not None:
         over["workspace"] = str(workspace)
@@ -85,7 +85,7 @@ def release_overrides(
     rebuild: bool = False,
     redact_findings: bool = False,
 ) -> dict[str, Any]:
-    """Return `over` with what becomes of findings, and the order to rebuild splits, in `[release]`."""
+    """Return `over` with the treatment of findings, and the request to rebuild splits, in `[release]`."""
     release: dict[str, Any] = {"allow_findings": allow_finding} if allow_finding else {}
     if rebuild:
         release["rebuild"] = True

@@ -40,7 +40,7 @@ def pair_panel(pair: DPOPair, state: Sequence[Message]) -> Panel:
 
 
 def _state_lines(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
-    """Yield what was asked first and what came last, in a line each."""
+    """Yield the first request and the last message, a line each."""
     asked = next((each for each in messages if each.role == "user"), None)
     if asked is not None:
         yield "asked", shorten(asked.content, _WIDTH, placeholder=" ...")
@@ -50,7 +50,7 @@ def _state_lines(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
 
 
 def _side_lines(turn: Sequence[Message]) -> Iterator[str]:
-    """Yield what a side says and does, edits as lines that go and come."""
+    """Yield the text and calls of a side; edits as removed and added lines."""
     for message in turn:
         yield from message.content.splitlines()
         for call in message.tool_calls:
@@ -77,7 +77,7 @@ def _call_lines(call: ToolCall) -> Iterator[str]:
 
 
 def _from_difference(*sides: list[str]) -> list[list[str]]:
-    """Return the lines of both sides from shortly before the first that differs, as many as are shown."""
+    """Return the lines of both sides from shortly before the first difference, up to the limit."""
     same = 0
     for one, other in zip(*sides, strict=False):
         if one != other:

@@ -132,7 +132,7 @@ def retract(
     workspace: WorkspaceOption = None,
     json: Json = False,
 ) -> None:
-    """Take a published version back from the Hub. This cannot be undone."""
+    """Retract a published version from the Hub. This cannot be undone."""
     from tracemill.cli.commands import retract_command
     from tracemill.flows.config.run_settings import load_settings
 

@@ -92,7 +92,7 @@ def estimate(
 
 
 def _settings(config: Path | None, *overrides: dict[str, Any]) -> "RunSettings":
-    """Load the configuration with these tables over it."""
+    """Load the configuration and apply these overrides."""
     from tracemill.flows.config.run_settings import load_settings
 
     return load_settings(config, {key: value for table in overrides for key, value in table.items()})

@@ -175,7 +175,7 @@ def _cells(matrix: Matrix, row: str) -> list[tuple[float, int, int] | None]:
 
 
 def _table(console: Console, title: str, heads: Sequence[str], rows: Sequence[Row]) -> None:
-    """Print a table, or nothing without rows. A head that begins with `>` stands over figures."""
+    """Print a table, or nothing without rows. A heading that begins with `>` is of a column of figures."""
     if not rows:
         return
     table = Table(

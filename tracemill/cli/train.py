@@ -135,7 +135,7 @@ def eval_model(
 
 
 def _placed(model: str) -> str:
-    """Return the whole path of a model in a folder; an id of the Hub as it is."""
+    """Return the absolute path of a model in a folder; an id of the Hub stays as it is."""
     if model.startswith((".", "/", "~")) or Path(model).exists():
         return str(Path(model).expanduser().resolve())
     return model
@@ -148,7 +148,7 @@ def schedule(
 ) -> None:
     """Run a configuration on a cron schedule until Ctrl-C.
 
-    Text is sent to teachers only where that was accepted before.
+    Text is sent to teachers only with consent given before.
     """
     from tracemill.cli.commands import keep_prefect_to_itself
     from tracemill.flows.config.run_settings import load_settings

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TrainAction(StrEnum):
-    """The action on the job of a training."""
+    """The action of `tracemill train` on a training's job."""
 
     WAIT = "wait"
     DRY_RUN = "--dry-run"
@@ -25,7 +25,7 @@ class TrainAction(StrEnum):
 
     @classmethod
     def of(cls, flags: Iterable[str]) -> "TrainAction":
-        """Return the action that the flags choose. Raises ConfigError for two of them."""
+        """Return the action of these flags. Raises ConfigError for two of them."""
         match list(flags):
             case []:
                 return cls.WAIT

@@ -42,11 +42,11 @@ def show_workspace(
     as_json: bool,
     verbose: bool = False,
 ) -> None:
-    """Print `count` pairs; without any the last run, the last `nights` and the releases.
+    """Print `count` pairs; with 0 the last run, the last `nights` and the releases.
 
-    With `verbose` that has every figure of the run and the newest report. The pairs are those of `source`
-    where one is named. JSON has all but their text. Raises WorkspaceError where `root` is not a workspace,
-    ConfigError where there is no such source.
+    With `verbose` every figure of the run and the newest report are printed. The pairs are those of
+    `source` if one is named. JSON has everything but their text. Raises WorkspaceError if `root` is not a
+    workspace, ConfigError if there is no such source.
     """
     if source is not None:
         LABEL_SOURCES.get(source)
@@ -91,7 +91,7 @@ def _print_pairs(console: Console, work: Workspace, pairs: list[DPOPair], count:
 
 
 def _print_runs(console: Console, work: Workspace, nights: int, verbose: bool) -> None:
-    """Print what stands in the way, the closing table of the last run, the last `nights` and the releases."""
+    """Print blocking errors, the closing table of the last run, the last `nights` and the releases."""
     if (error := last_error(work)) is not None:
         console.print(Text(printable_lines(_error_text(*error))), soft_wrap=True)
     record = last_run(work)
@@ -121,7 +121,7 @@ def _print_runs(console: Console, work: Workspace, nights: int, verbose: bool) -
 
 
 def _error_text(command: str, error: dict[str, Any]) -> str:
-    """Return what ended a command, as the command printed it, and what takes it up."""
+    """Return the error that ended a command, as it was printed, and the command that resumes it."""
     ended = "was refused" if error.get("refused") else "stopped"
     return f"tracemill {command} {ended}: {error.get('message', '')}\nThe same command tries again."
 
@@ -134,7 +134,7 @@ def _newest_report(work: Workspace) -> Path | None:
 
 
 def _newest_figures(work: Workspace) -> tuple[ReportFigures | None, Precision | None]:
-    """Return the report of the newest release, and what its audit found."""
+    """Return the report of the newest release, and the result of its audit."""
     if not versions_by_release(work.releases_dir):
         return None, None
     last = find_release(None, work.releases_dir)
@@ -143,7 +143,7 @@ def _newest_figures(work: Workspace) -> tuple[ReportFigures | None, Precision | 
 
 
 def spread_shown_pairs(pairs: list[DPOPair], count: int) -> list[DPOPair]:
-    """`count` pairs at even distances, so that the sample is not the first trace alone."""
+    """Return `count` pairs at even distances, so that the sample is not the first trace alone."""
     if count <= 0 or not pairs:
         return []
     step = max(1, len(pairs) // count)

@@ -107,14 +107,14 @@ class Channels:
 class ComposerReplicationTrainer(GRPOTrainer):
     """A GRPOTrainer that composes the losses of `channels` with its own.
 
-    Hints and pairs have streams of their own, since TRL splits and shuffles what lies in `inputs`. Their
+    Hints and pairs have streams of their own, since TRL splits and shuffles the content of `inputs`. Their
     losses are divided by the gradient accumulation steps, as TRL does with its own inside `_compute_loss`.
     Positions of the streams are saved with every checkpoint. It logs `loss/grpo`, `loss/sdpo_kl`,
     `loss/trace_replay_dpo`, `loss/total` and `alpha_sdpo`, with shaped advantages `advantage/grpo`,
     `advantage/sdpo` and `advantage/hinted`, with a correction `importance/mean`, `importance/max` and
-    `importance/over_cap`; a channel that is off says so once in the log.
-    With both weights 0 it is TRL's trainer bit by bit. `notes` are lines that the results of the training
-    hold, `channel_counts` counts of its examples.
+    `importance/over_cap`; a channel that is off is logged once with the reason. With both weights 0 it is
+    TRL's trainer bit by bit. `notes` are lines for the training's results, `channel_counts` counts of its
+    examples.
     """
 
     def __init__(self, *args: Any, channels: Channels, **kwargs: Any) -> None:
@@ -167,7 +167,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
         return {**channels.settings, "taid_t": scheduler.update_t(0.0, self.state.global_step)}
 
     def _tokenize_prompts(self, prompts: list[Any]) -> Any:
-        """Render states with the tools of their own rows; TRL knows tools of a whole training."""
+        """Render states with the tools of their own rows; TRL itself has one list of tools per training."""
         if self._tools_of_rows is None:
             return super()._tokenize_prompts(prompts)
         tokenizer: Any = self.processing_class
@@ -232,7 +232,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
     def _shaped(
         self, batch: Mapping[str, Tensor], rows: Sequence[Mapping[str, Any]], now: Tensor, keep: Tensor
     ) -> Tensor:
-        """Return the advantages with the part of the hints, `[B, T]`."""
+        """Return the advantages with the part from hints added, `[B, T]`."""
         hints = [row.get(HINT) or "" for row in rows]
         told = [
             add_hint(prompt, hint) if hint else prompt
@@ -252,7 +252,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
         return shaped
 
     def _corrected(self, batch: Mapping[str, Tensor], now: Tensor, keep: Tensor) -> Tensor:
-        """Return the advantages times what corrects for the sampler, `[B, T]`.
+        """Return the advantages times the importance weights of the sampler, `[B, T]`.
 
         No weight is below 0, so that the clipped loss of a token is multiplied by its weight.
         """

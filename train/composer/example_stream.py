@@ -10,8 +10,8 @@ from typing import Any
 class ExampleStream:
     """Batches of examples, shuffled anew for each pass; every process takes its own part of a batch.
 
-    batch_size: examples a process takes at a time. position: how many batches were drawn; set it to go on
-    where another stream stopped.
+    batch_size: examples a process takes at a time. position: number of batches drawn; set it to continue
+    another stream.
     """
 
     examples: Sequence[Any]

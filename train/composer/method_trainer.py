@@ -109,10 +109,9 @@ def composer_trainer(
 
 
 def check_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
-    """Raise TrainingError if the tokenizer has a token that the model has no logits of.
+    """Raise TrainingError if the tokenizer has a token without logits in the model.
 
-    Tokens that were added beside its vocabulary may be more than the model has, but for those of padding and
-    end.
+    Added tokens may exceed the model's vocabulary, except those of padding and end.
     """
     used = {tokenizer.pad_token_id, tokenizer.eos_token_id} - {None}
     used |= set(tokenizer.get_vocab().values()) - tokenizer.added_tokens_decoder.keys()
@@ -202,7 +201,7 @@ def _channels(
 
 @dataclass(slots=True)
 class _LearningModel:
-    """The model that learns, once the trainer has made it; with its adapters disabled it is the reference."""
+    """The trained model, once the trainer has made it; with its adapters disabled it is the reference."""
 
     model: Any = None
 
@@ -213,10 +212,10 @@ class _LearningModel:
 def _reference(
     settings: TrainingSettings, arguments: GRPOConfig, tokenizer: Any, learning: _LearningModel
 ) -> ReferenceLogProbs:
-    """Return the log probabilities of pairs by the model as loaded, kept beside the checkpoints.
+    """Return the log probabilities of pairs by the loaded model, stored beside the checkpoints.
 
-    With adapters it is the learning model with them disabled, so that no second model is in memory; without
-    it is a copy, which can be asked at once.
+    With adapters the reference is the trained model with them disabled, so that no second model is in
+    memory; without adapters it is a copy, which is evaluated at once.
     """
 
     @contextmanager
@@ -241,7 +240,7 @@ def _reference(
 
 
 def _task_arguments(composer: ComposerSettings) -> dict[str, Any]:
-    """Return what the trainer learns GRPO on: rows, and the environment or the function that rewards."""
+    """Return the trainer's arguments for GRPO: rows, and the environment or the reward function."""
     rewards: list[Any] = [_reward(composer.reward)] if composer.reward is not None else []
     if composer.prm is not None:
         rewards.append(PrmReward(composer.prm))
@@ -285,7 +284,7 @@ def _task_arguments(composer: ComposerSettings) -> dict[str, Any]:
 
 
 def state_dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
-    """Return rows of states as what GRPO plays: each is JSON, since a table would mix arguments of calls."""
+    """Return rows of states as a dataset for GRPO; each is JSON, since a table would mix call arguments."""
     played = [{"prompt": [{"role": "user", "content": ""}], STATE: json.dumps(row)} for row in rows]
     hinted = any(HINT in row for row in rows)
     return Dataset.from_list(
@@ -296,7 +295,7 @@ def state_dataset(rows: Sequence[Mapping[str, Any]]) -> Dataset:
 
 
 def _add_call_parser(tokenizer: Any, name: str) -> None:
-    """Have the tokenizer read calls in what the model writes, as TRL has it do for tools of its own."""
+    """Make the tokenizer parse calls in generated text, as TRL does for its own tools."""
     if getattr(tokenizer, "response_template", None) is None:
         try:
             add_response_schema(tokenizer)
@@ -308,7 +307,7 @@ def _add_call_parser(tokenizer: Any, name: str) -> None:
 
 
 def _hinted_prompts(composer: ComposerSettings, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows of prompts, all with the column `hint` where the advantages want it."""
+    """Return the rows of prompts; all have the column `hint` if advantages use hints."""
     if composer.composition != "advantage" or not composer.alpha_sdpo:
         return rows
     path = composer.prompts or composer.states
@@ -340,7 +339,7 @@ def _reward(name: str) -> Any:
 def _counts(
     composer: ComposerSettings, encoded: Mapping[str, EncodedRows], rows: Dataset
 ) -> dict[str, dict[str, Any]]:
-    """Return for each channel its weight, its examples, those left out, and why it is off."""
+    """Return for each channel its weight, its examples, those left out, and the reason if it is off."""
     off, alpha = composer.channels_off(), composer.alpha_sdpo
     examples = {name: len(each.examples) for name, each in encoded.items()}
     if composer.composition == "advantage" and alpha:

@@ -17,11 +17,11 @@ from tracemill.train.composer.encode_rows import PairExample, collate_pairs
 
 
 class ReferenceLogProbs:
-    """The log probabilities of both sides of pairs, by a model that does not learn.
+    """The log probabilities of both sides of pairs, by a model that is not trained.
 
-    model: gives `logits` as in `compose_loss`. name: what tells this reference from another one; stored
-    values of another name are not used. path: a file that keeps the values, None for none. `computed` counts
-    the pairs that the model was asked about.
+    model: gives `logits` as in `compose_loss`. name: identifies this reference; stored values of another
+    name are not used. path: a file for the values, None for none. `computed` counts the pairs that the
+    model was evaluated on.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ReferenceLogProbs:
         }
 
     def settle(self, examples: Sequence[PairExample], device: torch.device | None = None) -> None:
-        """Compute the values of all these examples, and let go of the model: others cannot be asked for."""
+        """Compute the values of all these examples and release the model; no others can be computed later."""
         for example in examples:
             self.of([example], device)
         self._model = None

@@ -21,7 +21,8 @@ def read_prompt_rows(path: Path) -> list[dict[str, Any]]:
 def read_state_rows(path: Path, consensus: str) -> list[dict[str, Any]]:
     """Return the rows of a file of states, as `build_consensus_rows` makes them.
 
-    Raises TrainingError for one that cannot be read, and if none has what this shape of `consensus` takes.
+    Raises TrainingError for one that cannot be read, and if none has the data that this shape of
+    `consensus` needs.
     """
     rows = _read(path, STATE_COLUMNS)
     for number, row in enumerate(rows, 1):

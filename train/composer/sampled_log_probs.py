@@ -10,10 +10,10 @@ from torch import Tensor
 
 
 class SampledLogProbs:
-    """A context in which the tokens that `model.generate` draws leave their log probabilities.
+    """A context that records the log probabilities of the tokens that `model.generate` draws.
 
-    They are those of the distribution the tokens were drawn from, softmax(logits / temperature), as computed
-    while generating: with a cache of keys, in the type of weights that generation has.
+    They are those of the distribution the tokens were drawn from, softmax(logits / temperature), as
+    computed while generating: with a key-value cache, in the dtype of generation.
     """
 
     def __init__(self, model: Any, temperature: float) -> None:

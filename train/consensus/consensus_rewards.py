@@ -11,9 +11,9 @@ STATE = "state"
 
 
 class ConsensusReward:
-    """The reward of an action by what teachers answered in its state, for TRL's `reward_funcs`.
+    """The reward of an action by teachers' answers in its state, for TRL's `reward_funcs`.
 
-    It is None where no answer, or score, counts: TRL leaves such an action out.
+    It is None if no answer, or score, counts: TRL leaves such an action out.
     """
 
     __name__ = "consensus"

@@ -61,7 +61,7 @@ def state_row(
 
 @dataclass(frozen=True, slots=True)
 class AnsweredState:
-    """A state, and what teachers answered there, by the keys that tell which actions are equal."""
+    """A state with the teachers' answers, by the keys that decide whether actions are equal."""
 
     world: EnvironmentState
     answers: tuple[tuple[str, str], ...]
@@ -94,7 +94,7 @@ class AnsweredState:
 
 @lru_cache(maxsize=4096)
 def read_state(text: str) -> AnsweredState:
-    """Return the state that a row, as JSON, is of."""
+    """Parse a state from a row as JSON."""
     return AnsweredState.of_row(json.loads(text))
 
 

@@ -27,12 +27,12 @@ class ErrorSite:
 
     @property
     def error_text(self) -> str:
-        """Return what the failed calls gave back."""
+        """Return the results of the failed calls."""
         return "\n".join(result.content.strip() for result in self.failed)
 
 
 def error_sites(trace: Trace) -> Iterator[ErrorSite]:
-    """Yield the steps of a trace whose calls failed by a fault that may be their own, in order."""
+    """Yield the steps of a trace with failed calls that may be at fault themselves, in order."""
     for state in trace.states():
         failed = tuple(result for result in state.results if result.error_kind in OWN_FAULT)
         if failed:

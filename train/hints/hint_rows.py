@@ -15,7 +15,7 @@ WriteHint = Callable[[ErrorSite, Message | None], Hint | None]
 
 
 def template_hint(site: ErrorSite, agreed: Message | None) -> Hint:
-    """Return the hint of the templates."""
+    """Return a hint from the templates."""
     return Hint(write_hint(site.error_kind, site.error_text, agreed))
 
 

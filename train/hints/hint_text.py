@@ -22,10 +22,10 @@ TEMPLATE = "template"
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A hint and who wrote it.
+    """A hint and its writer.
 
-    `writer` is the id of a model, or `TEMPLATE`. `fallback` says why a template took the place of a model's
-    hint, "" where it did not. `simulated` is True where a simulated model wrote it.
+    `writer` is the id of a model, or `TEMPLATE`. `fallback` says why a template replaced a model's hint, ""
+    if it did not. `simulated` is True if a simulated model wrote it.
     """
 
     text: str
@@ -43,9 +43,9 @@ def write_hint(
 ) -> str:
     """Return the hint for a step that failed.
 
-    The template is that of `template_key` if given, else that of the kind of error; `{error}` in it stands
-    for the error. `agreed`, the action that teachers agreed on, follows as privileged context. Raises
-    ValueError for a `template_key` that `templates` lacks.
+    The template is that of `template_key` if given, else that of the kind of error; `{error}` in it is
+    replaced by the error. `agreed`, the action that teachers agreed on, follows as privileged context.
+    Raises ValueError for a `template_key` that `templates` lacks.
     """
     if template_key is not None and template_key not in templates:
         raise ValueError(f"No hint template {template_key!r}; there are {', '.join(sorted(templates))}.")

@@ -25,12 +25,12 @@ class CommandOptions(LaunchOptions):
 
 
 class CommandLauncher(ProcessLauncher):
-    """A launcher of trainings with a command of the user's."""
+    """A launcher of trainings by a user's command."""
 
     options: ClassVar = CommandOptions
 
     def check(self, settings: TrainingSettings) -> None:
-        """Accept everything: what the command needs is its own affair."""
+        """Accept all settings: the command checks its own needs."""
 
     def describe(self, launch: Launch) -> dict[str, Any]:
         """Return the command, its directory, the variables it gets and the names of those it inherits."""

@@ -38,7 +38,7 @@ def job_command(folder: Path) -> list[str]:
 
 
 def write_launch(launch: Launch, **more: Any) -> None:
-    """Write what `run_job` reads into the folder of an attempt."""
+    """Write the input of `run_job` into the folder of an attempt."""
     write_json(launch.folder / LAUNCH, {"job": launch.job.model_dump(mode="json"), **more})
 
 
@@ -67,7 +67,7 @@ def start_process(launch: Launch, environment: Mapping[str, str]) -> str:
 
 
 def process_log(launch: Launch) -> Iterator[str]:
-    """Yield what the process, and the training in it, have written."""
+    """Yield the output of the process, and of the training in it."""
     places = (launch.job.target / LOG, launch.job.partial / LOG)
     return log_lines(launch.folder / JOB_LOG, *places)
 
@@ -92,14 +92,14 @@ def _acquire(lock: int) -> bool:
 
 
 class ProcessLauncher:
-    """The part that launchers of a process on this machine share: following it, its log, and its end."""
+    """The common part of launchers of local processes: following one, its log, and its end."""
 
     attached: ClassVar = True
     remote: ClassVar = False
     poll_s: ClassVar = 0.1
 
     def poll(self, launch: Launch, job_id: str) -> JobStatus:
-        """Return what has become of the process."""
+        """Return the state of the process."""
         _started[:] = [process for process in _started if process.poll() is None]
         if _runs(launch.folder):
             return JobStatus(JobState.RUNNING, progress=newest_progress(launch.folder))
@@ -110,11 +110,11 @@ class ProcessLauncher:
         return JobStatus(JobState.FAILED, "the process of the training was killed")
 
     def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
-        """Yield what the process has written."""
+        """Yield the output of the process."""
         return process_log(launch)
 
     def cancel(self, launch: Launch, job_id: str) -> None:
-        """Send SIGTERM; a training saves, and ends at once the second time."""
+        """Send SIGTERM: the training saves; a second one ends it at once."""
         with suppress(ProcessLookupError):
             if _runs(launch.folder):
                 (launch.folder / _STOPPED).touch()

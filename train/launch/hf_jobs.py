@@ -58,7 +58,7 @@ class HFJobsLauncher:
         check_remote(settings)
 
     def describe(self, launch: Launch) -> dict[str, Any]:
-        """Return the arguments of `HfApi.run_job`, with the names of secrets alone."""
+        """Return the arguments of `HfApi.run_job`, with only the names of secrets."""
         check_release(launch)
         return {**self._arguments(launch), "secrets": sorted(launch.settings.environment)}
 

@@ -35,7 +35,7 @@ class SubmittedJob:
         return self.record.job_id
 
     def poll(self) -> JobStatus:
-        """Return what has become of it; a recorded end is final."""
+        """Return the state of the job; a recorded end is final."""
         if self.record.state.final:
             return JobStatus(self.record.state, self.record.reason)
         return self.launcher.poll(self.launch, self.job_id)
@@ -44,7 +44,7 @@ class SubmittedJob:
 def describe_job(job: TrainingJob, folder: Path) -> dict[str, Any]:
     """Return the exact job that `submit_training` would submit; connect to nothing and write nothing.
 
-    A package that is not installed is told in `missing` and stops nothing.
+    A package that is not installed is listed in `missing` and stops nothing.
     """
     records = JobRecords(folder, job)
     launcher = LAUNCHERS.get(job.settings.launcher)
@@ -251,7 +251,7 @@ def _record_end(submitted: SubmittedJob, folder: Path) -> None:
 
 
 def _fetch(submitted: SubmittedJob) -> None:
-    """Bring home the checkpoint of a job that shares no files with this machine."""
+    """Download the checkpoint of a job that shares no files with this machine."""
     from tracemill.train.model_repository import ModelRepository
 
     job = submitted.launch.job

@@ -37,7 +37,7 @@ class JobState(StrEnum):
 
 
 class JobRefused(TrainingError):
-    """A job that was certainly not submitted; any other error leaves that open."""
+    """A job that was certainly not submitted; after any other error that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,10 @@ class Launch:
 class Launcher(Protocol):
     """A way to run trainings; a value of the registry `LAUNCHERS`.
 
-    Where the machine that trains shares this file system, it runs `python -m tracemill.train.launch.run_job
-    FOLDER`, which leaves the checkpoint in `job.target`. Elsewhere it runs the same without a folder and with
-    the job in `TRACEMILL_JOB`; the checkpoint comes by the model repository `training.hub`.
+    If the training machine shares this file system, it runs `python -m tracemill.train.launch.run_job
+    FOLDER`, which leaves the checkpoint in `job.target`. Otherwise it runs the same without a folder and
+    with the job in `TRACEMILL_JOB`; the checkpoint is transferred through the model repository
+    `training.hub`.
     """
 
     options: ClassVar[type[BaseModel]]
@@ -102,14 +103,14 @@ class Launcher(Protocol):
         ...
 
     def submit(self, launch: Launch) -> str:
-        """Submit the job and return its id; a job of this key that is there already is not submitted again.
+        """Submit the job and return its id; a job with this key that exists already is not submitted again.
 
-        Raises JobRefused if it is refused, and TrainingError if nobody knows what became of it.
+        Raises JobRefused if it is refused, and TrainingError if it is unknown whether it was submitted.
         """
         ...
 
     def poll(self, launch: Launch, job_id: str) -> JobStatus:
-        """Return what has become of a job. Raises TrainingError if that cannot be told."""
+        """Return the state of a job. Raises TrainingError if it is unknown."""
         ...
 
     def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
@@ -117,7 +118,7 @@ class Launcher(Protocol):
         ...
 
     def cancel(self, launch: Launch, job_id: str) -> None:
-        """Ask the job to stop; a training saves first where it can."""
+        """Ask the job to stop; a training saves first if it can."""
         ...
 
 

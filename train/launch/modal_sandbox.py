@@ -55,7 +55,7 @@ class ModalLauncher:
         check_remote(settings)
 
     def describe(self, launch: Launch) -> dict[str, Any]:
-        """Return what `Sandbox.create` is called with, with the names of secrets alone."""
+        """Return the arguments of `Sandbox.create`, with only the names of secrets."""
         check_release(launch)
         options = launch.options(ModalOptions)
         return {
@@ -91,7 +91,7 @@ class ModalLauncher:
         return str(_ask(create).object_id)
 
     def poll(self, launch: Launch, job_id: str) -> JobStatus:
-        """Return what the exit code of the sandbox says."""
+        """Return the state from the exit code of the sandbox."""
         import modal
 
         code = _ask(lambda: modal.Sandbox.from_id(job_id).poll())
@@ -102,7 +102,7 @@ class ModalLauncher:
         return JobStatus(JobState.FAILED, f"sandbox {job_id} of Modal ended with code {code}")
 
     def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
-        """Yield what the sandbox writes, until it ends."""
+        """Yield the output of the sandbox, until it ends."""
         import modal
 
         for text in _ask(lambda: modal.Sandbox.from_id(job_id).stdout):

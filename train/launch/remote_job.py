@@ -13,7 +13,7 @@ TOKEN = "HF_TOKEN"
 
 
 def check_remote(settings: TrainingSettings) -> None:
-    """Raise TrainingError for settings with which no job can run that shares no files with this machine."""
+    """Raise TrainingError for settings that a job without shared files cannot run with."""
     launcher = f"the launcher {settings.launcher!r} shares no files with this machine"
     if settings.hub is None:
         raise TrainingError(

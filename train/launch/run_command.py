@@ -18,7 +18,7 @@ from tracemill.train.training_job import REPORT, SCHEMA, TrainingJob
 
 
 def command_environment(job: TrainingJob) -> dict[str, str]:
-    """Return the variables that tell a command what to train on, and where its checkpoint belongs."""
+    """Return the variables that give a command its training data and the place of its checkpoint."""
     release = job.release
     return {
         "TRACEMILL_RELEASE": release.place,
@@ -32,9 +32,9 @@ def command_environment(job: TrainingJob) -> dict[str, str]:
 
 
 def run_command(job: TrainingJob, command: str, directory: Path) -> None:
-    """Run the command in a directory, with a minimal environment; what it leaves becomes the checkpoint.
+    """Run the command in a directory, with a minimal environment; its output becomes the checkpoint.
 
-    Raises TrainingError if it fails or leaves nothing, KeyboardInterrupt once it has ended after an
+    Raises TrainingError if it fails or leaves no file, KeyboardInterrupt once it has ended after an
     interrupt.
     """
     began = time.monotonic()
@@ -87,7 +87,7 @@ def _run(command: str, directory: Path, environment: dict[str, str], lock: int) 
 
 @contextmanager
 def _interrupts_held_back() -> Iterator[None]:
-    """Handle SIGINT and SIGTERM when the block ends: one amid the start of a process would forget it."""
+    """Handle SIGINT and SIGTERM at the end of the block: during a process start they could be lost."""
     held: list[int] = []
     handlers = {
         number: signal.signal(number, lambda number, _: held.append(number))

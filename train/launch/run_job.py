@@ -50,7 +50,7 @@ def run_folder(folder: Path) -> JobState:
 
 
 def run_far_from_home(environ: dict[str, str]) -> None:
-    """Train on a machine that shares no files with the caller, and send the checkpoint to the Hub."""
+    """Train on a machine that shares no files with the caller, and upload the checkpoint to the Hub."""
     from tracemill.train.model_repository import ModelRepository
 
     given = TrainingJob.model_validate_json(environ["TRACEMILL_JOB"])

@@ -106,7 +106,7 @@ class SlurmLauncher:
         return JobStatus(JobState.FAILED, f"job {job_id} of Slurm failed: {said}")
 
     def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
-        """Yield what the job has written."""
+        """Yield the output of the job."""
         return process_log(launch)
 
     def cancel(self, launch: Launch, job_id: str) -> None:
@@ -115,7 +115,7 @@ class SlurmLauncher:
 
 
 def _sbatch(launch: Launch) -> list[str]:
-    """Return the command line; the job gets the named variables of the environment alone."""
+    """Return the command line; the job gets only the named environment variables."""
     options = launch.options(SlurmOptions)
     exported = ",".join(name for name in launch.settings.environment if name in os.environ)
     given = {"--partition": options.partition, "--account": options.account}
@@ -152,7 +152,7 @@ def _sacct(column: str, *which: str) -> str:
 
 
 def _call(command: list[str]) -> str:
-    """Return what a program of Slurm prints. Raises TrainingError with its last line if it fails."""
+    """Return the output of a Slurm program. Raises TrainingError with its last line if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -149,7 +149,7 @@ def shape_advantages(
     *,
     grpo_share: float,
 ) -> Tensor:
-    """Return the advantage of each sampled token, `[B, T]`: part of GRPO's, part of what a hint says of it.
+    """Return the advantage of each sampled token, `[B, T]`: part GRPO's, part from the hint.
 
         grpo_share A + (1 - grpo_share) (hinted_log_probs - log_probs)
 
@@ -247,7 +247,7 @@ def dynamic_sampling_mask(rewards: Tensor, groups: Tensor) -> Tensor:
 
 
 def _kept(values: Tensor, keep: Tensor) -> Tensor:
-    """Return values with 0 in the place of tokens that do not count, whatever these hold."""
+    """Return values with 0 for tokens that do not count, even if these are NaN."""
     return torch.where(keep, full_precision(values), 0)
 
 

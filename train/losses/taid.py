@@ -112,11 +112,11 @@ class TAIDScheduler:
         return self.t
 
     def state_dict(self) -> dict[str, float | None]:
-        """Return what an interrupted training needs to go on: t, momentum and previous loss."""
+        """Return the state for resuming an interrupted training: t, momentum and previous loss."""
         return {"t": self.t, "momentum": self.momentum, "previous_loss": self.previous_loss}
 
     def load_state_dict(self, state: dict[str, float | None]) -> None:
-        """Take over what `state_dict` gave. Raises KeyError where a value is missing."""
+        """Restore the state that `state_dict` returned. Raises KeyError if a value is missing."""
         t, momentum, previous = state["t"], state["momentum"], state["previous_loss"]
         if t is None or momentum is None:
             raise ValueError("t or momentum of the stored scheduler is None; they must be numbers.")

@@ -90,7 +90,7 @@ def expectation_terms(log_weight: Tensor, value: Tensor) -> Tensor:
 
 
 def at_rows(values: Tensor, rows: Tensor | None) -> Tensor:
-    """Return what kept tokens have of `values`, `[..., k]`, as `[n, k]`."""
+    """Return the `values` of kept tokens, `[..., k]`, as `[n, k]`."""
     flat = values.flatten(0, -2)
     return flat if rows is None else flat.index_select(0, rows)
 
@@ -126,7 +126,7 @@ def _map_chunks(
 def _split(
     logits: tuple[Tensor, ...], chunk_size: int | None
 ) -> tuple[list[tuple[Tensor, ...]], Callable[..., Any]]:
-    """Return the chunks of the logits, flattened to `[tokens, chunk]`, and what runs a function on one."""
+    """Return the chunks of the logits, flattened to `[tokens, chunk]`, and a function that runs on one."""
     if chunk_size is not None and chunk_size < 1:
         raise ValueError(f"chunk_size is {chunk_size}; it must be 1 or more, or None.")
     size = chunk_size or logits[0].shape[-1]

@@ -20,8 +20,8 @@ _SCALED_LOGITS = (
 def packing_obstacle(model: Any, max_length: int) -> str | None:
     """Return why a causal language model cannot compute trees of rows of `max_length` tokens, or None.
 
-    In a tree the order of nodes is not the order of any one row, so what mixes neighbouring tokens other than
-    by masked attention, and a sliding window shorter than a row, give other results.
+    In a tree the order of nodes is not the order of any one row. So layers that mix neighbouring tokens
+    other than by masked attention, and a sliding window shorter than a row, give other results.
     """
     config, backbone = model.config.get_text_config(), model.base_model
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])

@@ -31,10 +31,11 @@ _KNOWN = {"use_cache", "output_router_logits", "return_dict"}
 class PackedForward:
     """The forward pass of a causal language model over the trees of its batches.
 
-    `model` has TRL's fused head: `model(input_ids, attention_mask, labels=labels, fused_lm_head=True)` gives
-    the log probabilities of the labels of padded rows `[B, L]`. After `install` the same call computes trees
-    and gives the same figures. On its first batch it compares itself with the plain path, and takes that from
-    then on where they differ; `on_fallback` is told why. Other calls stay as they are.
+    `model` has TRL's fused head: `model(input_ids, attention_mask, labels=labels, fused_lm_head=True)`
+    gives the log probabilities of the labels of padded rows `[B, L]`. After `install` the same call
+    computes trees and gives the same figures. On its first batch it compares itself with the plain path. If
+    they differ it uses the plain path from then on, and calls `on_fallback` with the reason. Other calls
+    stay as they are.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class PackedForward:
         self.model.forward = types.MethodType(forward, self.model)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the trees of a batch, or what the plain model computes where it is another call."""
+        """Compute the trees of a batch; any other call is passed to the plain model."""
         given = {key: value for key, value in kwargs.items() if value is not None}
         fused = given.pop("fused_lm_head", False)
         rows = [given.pop(name, None) for name in ("input_ids", "attention_mask", "labels")]
@@ -162,7 +163,7 @@ def _to(device: torch.device, parts: list[Ids]) -> Tensor:
 def _as_padded(
     scores: AnswerScores, places: Tensor, mask: Tensor, aux_loss: Tensor | None
 ) -> FusedCausalLMOutput:
-    """Give figures of answer tokens the shape `[B, L - 1]` of padded rows; all others are 0."""
+    """Return figures of answer tokens in the shape `[B, L - 1]` of padded rows; all others are 0."""
 
     def spread(values: Tensor) -> Tensor:
         return values.new_zeros(mask.numel()).index_copy(0, places, values).view(mask.shape)
@@ -207,7 +208,7 @@ def _computes_in_short_type(model: Any) -> bool:
 
 @contextlib.contextmanager
 def _evaluating(model: Any) -> Iterator[None]:
-    """Put every module into evaluation, and back into what it was in."""
+    """Switch every module to evaluation mode during the block, and restore its mode after it."""
     training = [module for module in model.modules() if module.training]
     for module in training:
         module.training = False

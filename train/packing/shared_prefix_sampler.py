@@ -11,7 +11,7 @@ from tracemill.train.packing.token_tree import Ids, sort_by_tokens
 
 
 class SharedPrefixSampler(Sampler[int]):
-    """A sampler whose batches have rows that are neighbours by their tokens.
+    """A sampler whose batches contain rows that share token prefixes.
 
     Batches come in an order drawn from the seed and the epoch; each epoch cuts them at other rows. The last
     batch may be smaller.
@@ -29,7 +29,7 @@ class SharedPrefixSampler(Sampler[int]):
         return len(self.order)
 
     def __iter__(self) -> Iterator[int]:
-        """Give the number of every row once."""
+        """Yield the index of every row once."""
         generator = torch.Generator().manual_seed(self.seed + self.epoch)
         first = int(torch.randint(len(self.order), (1,), generator=generator))
         order = self.order[first:] + self.order[:first]

@@ -36,7 +36,7 @@ class TokenTree:
 
 
 def sort_by_tokens(rows: Sequence[Ids]) -> list[int]:
-    """Return the numbers of the rows by the order of their ids: rows that begin alike are neighbours."""
+    """Return the indices of the rows sorted by their ids, so that rows with equal prefixes are neighbours."""
     keys = [row.astype(">u4").tobytes() for row in rows]
     return sorted(range(len(rows)), key=lambda number: keys[number])
 

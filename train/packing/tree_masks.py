@@ -13,7 +13,7 @@ BLOCK = 128
 
 
 def dense_mask(ends: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return the additive mask `[1, 1, T, T]` of a tree: 0 at ancestors, the lowest number elsewhere."""
+    """Return the additive mask `[1, 1, T, T]` of a tree: 0 at ancestors, the minimum elsewhere."""
     place = torch.arange(len(ends), device=ends.device)
     seen = (place[None, :] <= place[:, None]) & (place[:, None] < ends[None, :])
     mask = torch.full(seen.shape, torch.finfo(dtype).min, dtype=dtype, device=ends.device)
@@ -43,6 +43,6 @@ def block_mask(ends: Tensor) -> BlockMask:
 
 
 def _as_lists(seen: Tensor) -> tuple[Tensor, Tensor]:
-    """Return how many blocks of keys each block of queries sees, and the numbers of those, first."""
+    """Return the number of key blocks that each query block sees, and their indices, first."""
     numbers = seen.to(torch.int32).argsort(dim=1, descending=True, stable=True)
     return seen.sum(1, dtype=torch.int32)[None, None], numbers.to(torch.int32)[None, None]

@@ -29,7 +29,8 @@ def prm_trainer(
     """Build the trainer of `prm`.
 
     The loss of a pair is -log sigmoid(chosen - rejected), TRL's, plus -log sigmoid(chosen) - log
-    sigmoid(-rejected): a difference within a state says nothing about how scores of different states compare.
+    sigmoid(-rejected): a difference within a state says nothing about how scores of different states
+    compare.
     """
     rows = {name: load_release_as_messages(split, fitted) for name, (split, fitted) in data.items()}
     trainer = StepRewardTrainer(
@@ -50,7 +51,7 @@ def prm_trainer(
 
 
 class StepRewardTrainer(RewardTrainer):
-    """TRL's RewardTrainer that says at its end how well its scores are calibrated."""
+    """TRL's RewardTrainer that reports at its end how well its scores are calibrated."""
 
     notes: list[str]
 

@@ -16,7 +16,7 @@ _METHOD = "prm"
 
 @dataclass(frozen=True, slots=True)
 class TrainedScorer:
-    """A step scorer: its folder, a digest of its training, its calibration, and the tokens that it reads."""
+    """A step scorer: its folder, a digest of its training, its calibration, and its context length."""
 
     folder: Path
     digest: str
@@ -26,7 +26,7 @@ class TrainedScorer:
 
     @classmethod
     def read(cls, folder: Path) -> "TrainedScorer":
-        """Read the checkpoint of a step scorer. Raises TrainingError where it is none or not calibrated."""
+        """Read the checkpoint of a step scorer. Raises TrainingError if it is not one or not calibrated."""
         try:
             written = (folder / REPORT).read_bytes()
             report = json.loads(written)

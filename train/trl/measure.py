@@ -86,7 +86,7 @@ def _mean_log_prob(model: Any, tokenizer: Any, prompt: str, side: str) -> float:
 
 
 def main(folder: Path) -> int:
-    """Measure what the folder asks for, write the figures or why there are none, and return 0."""
+    """Answer the request in the folder: write the figures or the reason for none, and return 0."""
     disable_progress_bars()
     return answer_parent(
         folder,

@@ -68,7 +68,7 @@ def model_card(report: dict[str, Any], base_model: str) -> str:
 
 
 def _terms(terms: dict[str, str]) -> list[str]:
-    """Return a section on the terms of the teachers whose answers the model learned from."""
+    """Return a section on the terms of the teachers whose answers the model was trained on."""
     if not terms:
         return []
     lines = [f"- `{name}`: {said}." for name, said in sorted(terms.items())]
@@ -76,7 +76,7 @@ def _terms(terms: dict[str, str]) -> list[str]:
 
 
 def _channel(channel: dict[str, Any]) -> str:
-    """Return what a channel learned from, or that it is off."""
+    """Return the training rows of a channel, or that it is off."""
     if channel["off"]:
         return f"off: {channel['off']}"
     dropped = sum(channel["dropped"].values())

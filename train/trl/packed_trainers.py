@@ -27,10 +27,10 @@ _IDS = (("prompt_ids", "chosen_ids"), ("chosen_input_ids",), ("input_ids",))
 
 
 class PackedTrainer:
-    """A mixin that packs: another forward pass of a trainer's models, and batches of neighbours.
+    """A mixin that packs rows: another forward pass of a trainer's models, and batches with shared prefixes.
 
     A batch is `per_device_train_batch_size` rows, as without packing. `packing_notes` says where the plain
-    path is taken, and why.
+    path is used, and why.
     """
 
     model: Any
@@ -61,7 +61,7 @@ class PackedTrainer:
             self.packed.append(forward)
 
     def _add_head(self, model: Any) -> None:
-        """Add TRL's fused head where the trainer has not."""
+        """Add TRL's fused head if the trainer has not."""
 
     def _fall_back(self, model: Any, attention: str, problem: str) -> None:
         if model.config._attn_implementation != attention:
@@ -101,7 +101,7 @@ class PackedCPOTrainer(PackedTrainer, CPOTrainer):
         add_fused_lm_head(model, outputs=("log_probs", "mean_logits"))
 
     def concatenated_forward(self, model: Any, batch: Any) -> Any:
-        """Return what CPOTrainer does: log probabilities of both sides, averaged over their tokens."""
+        """Return CPOTrainer's result: log probabilities of both sides, averaged over their tokens."""
         if not all(each.active for each in self.packed) or not self.packed:
             return super().concatenated_forward(model, batch)
         pad = cast("int", self.pad_token_id)
@@ -127,7 +127,7 @@ def _base_of(model: Any) -> Any:
 
 
 def _choose_attention(model: Any) -> None:
-    """Take FlexAttention on a GPU: a dense mask of a long tree takes much memory there."""
+    """Use FlexAttention on a GPU, where a dense mask of a long tree takes much memory."""
     if model.device.type == "cuda" and getattr(model, "_supports_flex_attn", False):
         model.set_attn_implementation(TREE_ATTENTION)
 

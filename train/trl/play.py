@@ -87,7 +87,7 @@ def play(question: PlayRequest) -> PlayedTasks:
 
 
 def load_world(name: str) -> Any:
-    """Return the class `module:class`. Raises TrainingError if it is none that can be played."""
+    """Return the class `module:class`. Raises TrainingError if it cannot be played."""
     module, colon, attribute = name.partition(":")
     try:
         world = getattr(importlib.import_module(module), attribute) if colon else None
@@ -123,7 +123,7 @@ class _Player:
         self._model = model.to("cuda" if gpu else "cpu").eval()
 
     def answer(self, episodes: Sequence[_Episode]) -> None:
-        """Let the model act once in each episode; one whose prompt is too long ends."""
+        """Let the model act once in each episode; an episode whose prompt is too long ends."""
         asked: list[tuple[_Episode, str, list[dict[str, Any]], list[int]]] = []
         room = self._question.settings.max_length - self._question.new_tokens
         for each in episodes:
@@ -144,7 +144,7 @@ class _Player:
                 each.answer(self._read(said, prompt, tools))
 
     def _read(self, said: str, prompt: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return what the model said as a message; a call that is malformed is text, and counted."""
+        """Parse the model's output as a message; a malformed call is kept as text, and counted."""
         try:
             return self._tokenizer.parse_response(said, prefix=prompt, tools=tools)
         except (ValueError, KeyError, TypeError):

@@ -121,7 +121,7 @@ def run_trainer(
 
 
 def _windows_text(fitted: FittedRows) -> str:
-    """Write how many rows each value of `max_length` would keep whole, before anything is trained."""
+    """Return the number of uncut rows for each value of `max_length`, as text, before training."""
     whole = ", ".join(f"{count:,} at {window:,}" for window, count in fitted.whole_at().items())
     return f"of {len(fitted.lengths):,} rows fit whole in max_length: {whole}"
 

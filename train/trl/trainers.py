@@ -163,7 +163,7 @@ def kto_trainer(
 
 
 def _packed_if_wanted(settings: TrainingSettings, plain: Any, packed: Any) -> Any:
-    """Return what makes the trainer: TRL's class, or that of packed rows."""
+    """Return the trainer class: TRL's, or the one for packed rows."""
     if settings.packing == "off":
         return plain
     return partial(packed, packing_tokens=settings.packing_tokens)
@@ -217,7 +217,7 @@ def _config_arguments(settings: TrainingSettings, folder: Path, evaluated: bool)
 
 
 def model_arguments(settings: TrainingSettings) -> dict[str, Any]:
-    """Return the arguments that the weights are loaded with."""
+    """Return the arguments for loading the weights."""
     arguments: dict[str, Any] = {"dtype": settings.dtype}
     if settings.lora is not None and settings.lora.quantize == "4bit":
         from transformers import BitsAndBytesConfig

@@ -45,7 +45,7 @@ def main(folder: Path) -> int:
 
 
 def worker_error_text(error: Exception) -> str:
-    """Return type and first line of an error; of a full disk or memory, what to do."""
+    """Return type and first line of an error; for a full disk or memory, with advice."""
     if any(map(_is_disk_full, _causes(error))):
         return "the disk is full; make room where training.output is"
     first = (str(error).splitlines() or [""])[0][:200]
