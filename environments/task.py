@@ -139,7 +139,7 @@ class Task:
             ) from None
         if about.get("version") != VERSION:
             raise EnvironmentTaskError(
-                f"{folder} is a task of version {about.get('version')}, whose canaries can be told apart",
+                f"{folder} is a task of version {about.get('version')}, whose canary tests can be detected",
                 f"version {VERSION}",
                 "make it again with `tracemill env make`",
             )

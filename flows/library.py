@@ -136,7 +136,7 @@ def extract_dpo_pairs(
     """
     if states and not replies:
         raise ConfigError(
-            "there are no replies, and these pairs are made of what teachers reply",
+            "there are no replies, which these pairs are made from",
             do="ask with tm.replay_trace; tm.extract_session_pairs(states) makes pairs without teachers",
         )
     traces = _traces(states)

@@ -91,7 +91,7 @@ async def _serve(plan: DeploymentPlan) -> None:
     except asyncio.CancelledError:
         if runner.started:
             say_lines(["ending; a run that is going on is told to stop"])
-            await asyncio.to_thread(end_runs, plan.settings.replay.come_home_s + _SAVING_S)
+            await asyncio.to_thread(end_runs, plan.settings.replay.interrupt_wait_s + _SAVING_S)
             await runner.astop()
         raise
     finally:

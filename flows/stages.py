@@ -333,7 +333,7 @@ def write_release(_: Any, context: RunContext) -> ShardResult:
         if context.asks:
             spent = f"{total.calls:,} calls were sent and ${total.spent_usd:.4f} spent"
             say_lines(
-                [f"{spent}; answers and labels are kept, and the same command goes on with the release"]
+                [f"{spent}; answers and labels are kept, and the same command resumes with the release"]
             )
         raise
     if made.created:
@@ -368,7 +368,7 @@ def _label_versions() -> Mapping[str, int | str]:
 def _asked(settings: RunSettings) -> dict[str, Any]:
     """Return the settings that affect replies and labels: teachers, replay, gate, vote and caps."""
     dumped = settings.model_dump(mode="json", include={"preset", "teachers", "replay", "gate", "agreement"})
-    dumped["replay"] = settings.replay.what_is_asked()
+    dumped["replay"] = settings.replay.request_fields()
     dumped["gate"] = gate_version(settings)
     if caps := capped_by(settings):
         dumped["caps"] = caps

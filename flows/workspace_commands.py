@@ -118,7 +118,9 @@ def _pool_of(settings: RunSettings) -> Iterator[WorkerPool | None]:
     if not cluster.is_used:
         yield None
         return
-    with open_ray_pool(cluster.workers, cluster.address, cluster.wait_s, settings.replay.come_home_s) as pool:
+    with open_ray_pool(
+        cluster.workers, cluster.address, cluster.wait_s, settings.replay.interrupt_wait_s
+    ) as pool:
         yield pool
 
 

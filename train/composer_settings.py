@@ -122,7 +122,7 @@ class ComposerSettings(BaseModel):
         if self.states is not None and self.consensus is None:
             raise ValueError("states without consensus; expected both")
         if self.consensus is not None and given not in ([], ["states"]):
-            raise ValueError(f"consensus with {given[0]}; it rewards what is done in states: expected states")
+            raise ValueError(f"consensus with {given[0]}; it rewards actions in states: expected states")
         if self.consensus == "score_regression" and self.states is None:
             raise ValueError(
                 'consensus = "score_regression" without states; expected a file, as a workspace has no scores'
@@ -147,22 +147,22 @@ class ComposerSettings(BaseModel):
             )
         shaped = self.composition == "advantage"
         if self.hint_level is not None and not (shaped and self.tasks is not None):
-            raise ValueError('hint_level is of composition = "advantage" with tasks alone')
+            raise ValueError('hint_level is only for composition = "advantage" with tasks')
         if not shaped:
             return self
         for key in ("hints", "hint_writer"):
             if getattr(self, key) is not None:
                 raise ValueError(
-                    f'{key} is given and composition = "advantage" hints what the model does; expected '
+                    f'{key} is given and composition = "advantage" uses hints on generated actions; expected '
                     "a column hint in prompts, or hint_level with tasks"
                 )
         if self.sdpo_wrapper != "none":
             raise ValueError(
-                'sdpo_wrapper is a loss, and composition = "advantage" has none; expected "none"'
+                'sdpo_wrapper selects a loss, and composition = "advantage" uses none; expected "none"'
             )
         if self.tasks is not None and self.alpha_sdpo and self.hint_level in (None, self.level):
             raise ValueError(
-                'composition = "advantage" with tasks wants hint_level: a text of the tasks other than '
+                'composition = "advantage" with tasks needs hint_level: a text of the tasks other than '
                 f'level = "{self.level}"'
             )
         return self

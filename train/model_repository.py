@@ -91,5 +91,5 @@ class ModelRepository:
             raise TrainingError(
                 problem,
                 "a model repository that the token of HF_TOKEN may read and write",
-                "the same command goes on",
+                "the same command resumes",
             ) from None

@@ -33,7 +33,7 @@ class PlayRequest(BaseModel):
     turns: int = Field(ge=1)
     """Most actions of an episode."""
     new_tokens: int = Field(ge=1)
-    """Most tokens of an action."""
+    """Maximum tokens per action."""
 
 
 class PlayedTasks(BaseModel):

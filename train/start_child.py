@@ -264,7 +264,7 @@ def _check_outcome(partial: Path, code: int, interrupted: bool) -> None:
         raise KeyboardInterrupt
     if outcome is not None and "refused" in outcome:
         raise TrainingError(outcome["refused"])
-    resume = "the same command goes on from what was saved" if _saved_anything(partial) else ""
+    resume = "the same command resumes from what was saved" if _saved_anything(partial) else ""
     raise TrainingError(_failure_text(outcome, code, partial / LOG), do=resume)
 
 

@@ -63,7 +63,7 @@ def open_to_read() -> "HfApi":
     from huggingface_hub import HfApi, constants, get_token
 
     if constants.HF_HUB_OFFLINE:
-        raise ReleaseError("HF_HUB_OFFLINE is set", "a Hub that may be asked", "unset it")
+        raise ReleaseError("HF_HUB_OFFLINE is set", "access to the Hub", "unset it")
     return HfApi(token=get_token() or False)
 
 

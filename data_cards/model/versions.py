@@ -37,7 +37,7 @@ def parse_version_key(version: str) -> Key:
         else:
             return int(match[1] or 1), year, month, day, int(match[5] or 0)
     raise ReleaseError(
-        f"{version!r} is not a version of a release", "YYYY.MM.DD or YYYY.MM.DD.N, a day there is"
+        f"{version!r} is not a version of a release", "a valid date as YYYY.MM.DD or YYYY.MM.DD.N"
     )
 
 

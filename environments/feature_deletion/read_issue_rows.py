@@ -65,7 +65,7 @@ def _rows(path: Path) -> list[Mapping[str, Any]]:
             f"{path} cannot be read ({type(error).__name__})", "a JSON list, JSON lines or Parquet"
         ) from None
     if not all(isinstance(row, dict) for row in found):
-        raise EnvironmentTaskError(f"{path} holds what is no row", "JSON objects")
+        raise EnvironmentTaskError(f"{path} has a value that is not a row", "JSON objects")
     return found
 
 
@@ -76,7 +76,7 @@ def _tests(value: Any, number: int, path: Path) -> tuple[str, ...]:
         return tuple(str(each) for each in found)
     except (ValueError, TypeError):
         raise EnvironmentTaskError(
-            f"row {number} of {path} names its tests in another way", "a list, or the JSON text of one"
+            f"row {number} of {path} names its tests in an unknown form", "a list, or the JSON text of one"
         ) from None
 
 

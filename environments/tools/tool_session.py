@@ -84,7 +84,7 @@ class ToolSession:
         self._harness: HarnessName = harness
         if sandbox.name == "unsafe-process":
             raise EnvironmentTaskError(
-                "tools want a file system of their own",
+                "tools need a separate file system",
                 "bubblewrap, podman or docker",
                 "choose it with --sandbox",
             )

@@ -64,7 +64,7 @@ class ForgottenList:
             values = tuple(sorted(_Value(int(n), str(s), str(w)) for n, s, w in value["values"]))
             return cls(key, frozenset(value["traces"]), frozenset(value["projects"]), versions, values)
         except (KeyError, TypeError, ValueError):
-            raise WorkspaceError(f"{path} does not say what was forgotten", "a file of tracemill's") from None
+            raise WorkspaceError(f"{path} is damaged", "a file written by tracemill") from None
 
     def reason(self, trace: Trace) -> str | None:
         """Return `forgotten` for a trace that is on the list, None for any other.

@@ -94,7 +94,7 @@ def _redaction_key(work: Workspace) -> bytes:
     if not path.exists() and work.live("replies"):
         raise WorkspaceError(
             f"{path} is gone and the workspace holds bought answers",
-            "the key their prompts were redacted with: with another every prompt is another one",
+            "the key that redacted their prompts, since another key changes every prompt",
             "restore it, or start a new workspace with --workspace",
         )
     return workspace_key(path)

@@ -227,7 +227,7 @@ class RunSettings(FrozenModel):
         of a run.
         """
         given = self.model_dump(mode="json", exclude=_NOT_THE_RUN)
-        given["replay"] = self.replay.what_is_asked()
+        given["replay"] = self.replay.request_fields()
         for newer in ("judge", "verified"):
             if given[newer] is None:
                 del given[newer]
@@ -269,7 +269,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read ({error})", "a TOML configuration") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path} is no TOML: {error}") from None
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
 
 
 def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

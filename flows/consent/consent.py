@@ -55,7 +55,7 @@ def load_consents(work: Workspace) -> list[Consent]:
         ]
     except (KeyError, TypeError):
         raise WorkspaceError(
-            f"{path} holds no consents", "a file of tracemill's", "remove it to be asked again"
+            f"{path} is damaged", "a file written by tracemill", "remove it to be asked again"
         ) from None
 
 

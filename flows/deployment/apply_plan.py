@@ -98,7 +98,7 @@ async def refuse_other_configuration(client: PrefectClient, plan: DeploymentPlan
         except ObjectNotFound:
             continue
         if (config := there.parameters.get("config")) != str(plan.config):
-            raise ConfigError(f"deployment {name} is that of {config}", do="give --suffix")
+            raise ConfigError(f"deployment {name} belongs to {config}", do="give --suffix")
 
 
 async def _put_pool(client: PrefectClient, name: str, pool_type: str, limit: int) -> None:

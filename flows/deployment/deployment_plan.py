@@ -122,16 +122,16 @@ def check_schedule(cron: str, timezone: str) -> None:
     """
     wanted = "five fields, minute hour day month weekday, such as '0 3 * * *'"
     if len(cron.split()) != 5 and not cron.startswith("@"):
-        raise ConfigError(f"--cron {cron!r} is none", wanted)
+        raise ConfigError(f"--cron {cron!r} is not valid", wanted)
     try:
         CronSchedule(cron=cron, timezone="UTC")
     except ValidationError:
-        raise ConfigError(f"--cron {cron!r} is none", wanted) from None
+        raise ConfigError(f"--cron {cron!r} is not valid", wanted) from None
     try:
         schedule = CronSchedule(cron=cron, timezone=timezone)
     except ValidationError:
-        raise ConfigError(f"--timezone {timezone!r} is none", "a name such as Europe/Berlin") from None
+        raise ConfigError(f"--timezone {timezone!r} is unknown", "a name such as Europe/Berlin") from None
     try:
         asyncio.run(schedule.get_dates(1, start=datetime.now(UTC)))
     except ValueError:
-        raise ConfigError(f"--cron {cron!r} never comes", "a day and month that there are") from None
+        raise ConfigError(f"--cron {cron!r} never occurs", "a day that its month has") from None

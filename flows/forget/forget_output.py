@@ -22,7 +22,7 @@ def say_plan(work: Workspace, found: ForgetTargets) -> None:
         console.print(f"  {found.answers:,} answers in the ledger and {len(found.files):,} manifests hold it")
         console.print(f"  {found.replaced:,} of the traces hold a placeholder of it and not the text itself")
     if found.is_type:
-        console.print("  The text is part of what redaction writes in place of others.")
+        console.print("  The text is part of the placeholders that redaction writes.")
 
 
 def _names(found: ForgetTargets) -> str:

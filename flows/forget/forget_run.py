@@ -71,7 +71,7 @@ def forget_target(
                 raise WorkspaceError(
                     f"{work.root} holds no such trace, project or text, nor a placeholder of such a text",
                     "one that `tracemill status` or a dataset names, or any text of a session",
-                    "--as value --yes has sessions yet to come left out that hold the text",
+                    "--as value --yes leaves later sessions with the text out",
                 )
         else:
             _confirm(work, found, yes, everything)
@@ -121,8 +121,8 @@ def _confirm(work: Workspace, found: ForgetTargets, yes: bool, everything: bool)
     if yes and found.is_wide and not everything:
         why = "; the text is part of what redaction writes in place of others" if found.is_type else ""
         raise PrivacyError(
-            f"{len(found.traces):,} of {found.of:,} traces would go{why}; nothing was removed",
-            "a yes to that many",
+            f"{len(found.traces):,} of {found.of:,} traces would be removed{why}; nothing was removed",
+            "confirmation of that number",
             "confirm it with --yes --all",
         )
     if yes:
@@ -134,7 +134,7 @@ def _confirm(work: Workspace, found: ForgetTargets, yes: bool, everything: bool)
     size = f"{len(found.traces):,} of {found.of:,} traces, {printable_count(len(found.releases), 'release')}"
     raise PrivacyError(
         f"not confirmed: {size}; nothing was removed",
-        "a yes",
+        "confirmation",
         "confirm it with --yes --all" if found.is_wide else "confirm it with --yes",
     )
 

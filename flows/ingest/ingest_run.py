@@ -98,7 +98,7 @@ def _refuse_forgotten(ingester: ShardIngester) -> None:
     if found:
         raise WorkspaceError(
             f"{ingester.work.root} holds {printable_count(found, 'session')} forgotten since",
-            "recorded text of what was not forgotten",
+            "recorded text of sessions that are not forgotten",
             "remove the folder and ingest again",
         )
 

@@ -91,7 +91,7 @@ def _results(tasks: list["Future[IngestedShard]"]) -> Iterator[IngestedShard]:
             yield tasks.pop().result()  # a result is large, and kept by nobody
     except BrokenProcessPool:
         raise WorkspaceError(
-            "a process of this command was killed, perhaps for want of memory",
+            "a process of this command was killed, perhaps for lack of memory",
             "memory for each of the processes",
             "give fewer with --jobs; what was written stays",
         ) from None

@@ -178,7 +178,7 @@ class AskSession:
 
     def _require_accepted(self, shown: "Sequence[ShownTrace]") -> None:
         if not self.accepted.issuperset(item.trace.trace_id for item in shown):
-            raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
+            raise PrivacyError("a session would be sent without consent", "consent", "run it again")
 
     def learn(self, decisions: Sequence[AskDecision], votes: Sequence[StepVotes]) -> None:
         """Update the gate with the decisions and votes of a batch, for its decisions on the next batch."""
@@ -253,7 +253,7 @@ class AskSession:
         """
         loop, task, interrupted = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
         assert task is not None
-        grace_s = self.settings.replay.come_home_s
+        grace_s = self.settings.replay.interrupt_wait_s
 
         def press() -> None:
             self.meter.note = FINISHING.format(grace_s)

@@ -77,7 +77,7 @@ def _require_consent(
     raise PrivacyError(
         f"not accepted yet: {' and '.join(models + probes)}; nothing was sent",
         "consent",
-        "accept it with --yes; nothing of yours is in it",
+        "accept it with --yes; it contains no data of yours",
     )
 
 

@@ -153,7 +153,7 @@ def _refuse_retracted(
         if place["repo"] == repo_id and place.get("retracted"):
             raise ReleaseError(
                 f"{manifest.name}@{manifest.version} was retracted from {repo_id}",
-                "a version without what it was retracted for",
+                "a version without the retracted content",
                 "write a new version with `tracemill release write`",
             )
 

@@ -43,7 +43,7 @@ def retract_release(settings: RunSettings, order: RetractOptions) -> list[Retrac
         if not order.yes:
             raise PrivacyError(
                 f"{name}@{version} would be deleted from {', '.join(repos)}, with the history of main",
-                "a yes: it cannot be undone",
+                "confirmation: it cannot be undone",
                 "confirm it with --yes",
             )
         done: list[Retraction] = []

@@ -60,8 +60,8 @@ class SplitState:
             found = cls(key, path, int(value["major"]), value["version"], dict(value["sides"]), tasks, rows)
         except (WorkspaceError, KeyError, TypeError, ValueError, AttributeError):
             raise WorkspaceError(
-                f"{path} does not say which side rows are on",
-                "a file of tracemill's",
+                f"{path} is damaged",
+                "a file written by tracemill",
                 "restore it, or remove it and make a new major version with --rebuild",
             ) from None
         return found._caught_up(work.releases_dir / name)

@@ -26,7 +26,7 @@ def require_training_terms(teachers: Iterable[BaseTeacherSettings]) -> None:
             raise ConfigError(
                 f"terms of the teacher {teacher.name}: {said}",
                 "answers that may be trained on",
-                "choose another teacher, or give --accept-terms (accept_terms = true) where it is settled",
+                "choose another teacher, or give --accept-terms (accept_terms = true) if this is cleared",
             )
 
 

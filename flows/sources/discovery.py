@@ -168,7 +168,7 @@ def require_sessions(forced: SourceFile) -> None:
     if next(iter(reading), None) is None:
         passed = ", ".join(f"{count} {why}" for why, count in reading.report.skipped.most_common(2))
         reason = reading.report.error or f"{forced.name} holds no session of it ({passed or 'no record'})"
-        raise SourceError(f"--format {forced.dialect} was given: {reason}", "the format it is in")
+        raise SourceError(f"--format {forced.dialect} was given: {reason}", "the format of the file")
 
 
 def _refused(file: SourceFile, reason: str, wanted: str | None, source: str | None) -> SourceError:

@@ -120,14 +120,14 @@ class ModelCatalogue:
         if received.redirected:
             raise TeacherError(
                 f"{self._transport.base_url} answers with {received.redirected}",
-                "a server that answers itself",
+                "a server without redirects",
                 "correct the base URL",
             )
 
     def _no_network(self, fault: TransportFault) -> TeacherError:
         return TeacherError(
             f"{self._transport.base_url} does not answer ({fault.kind})",
-            "a server that speaks the OpenAI wire format",
+            "a server with OpenAI's API",
             "check the network and the base URL",
         )
 
@@ -170,7 +170,7 @@ class ModelCatalogue:
         if received.status != 200 or not isinstance(_data(received), list):
             raise TeacherError(
                 f"{self._transport.base_url}/models gave no model list (HTTP {received.status})",
-                "a server that speaks the OpenAI wire format",
+                "a server with OpenAI's API",
                 "check the base URL",
             )
         return received

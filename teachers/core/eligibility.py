@@ -42,5 +42,5 @@ def require_eligible(
             f"{len(families)} families ({', '.join(sorted(families)) or 'none'}) may vote on steps of the "
             f"family {student!r}",
             f"{wanted} families and {threshold} teachers",
-            "add teachers of other families, or set `family` on those the id does not tell",
+            "add teachers of other families, or set `family` if the model id does not show it",
         )

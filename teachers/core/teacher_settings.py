@@ -25,7 +25,7 @@ OPENROUTER_URL_VARIABLE = "TRACEMILL_OPENROUTER_URL"
 class PriceTierSettings(FrozenModel):
     """Prices for every token of a prompt longer than `above_tokens`; unset ones stay."""
 
-    above_tokens: int = Field(ge=0, description="prompts of more tokens than this")
+    above_tokens: int = Field(ge=0, description="minimum prompt tokens (exclusive) of these prices")
     prompt_usd: Decimal | None = Field(default=None, ge=0)
     completion_usd: Decimal | None = Field(default=None, ge=0)
     cache_read_usd: Decimal | None = Field(default=None, ge=0)
@@ -37,8 +37,12 @@ class PriceSettings(FrozenModel):
 
     prompt_usd: Decimal = Field(default=Decimal(0), ge=0, description="USD per million prompt tokens")
     completion_usd: Decimal = Field(default=Decimal(0), ge=0, description="USD per million answer tokens")
-    cache_read_usd: Decimal | None = Field(default=None, ge=0, description="USD per million tokens read")
-    cache_write_usd: Decimal | None = Field(default=None, ge=0, description="USD per million tokens written")
+    cache_read_usd: Decimal | None = Field(
+        default=None, ge=0, description="USD per million cached tokens read"
+    )
+    cache_write_usd: Decimal | None = Field(
+        default=None, ge=0, description="USD per million tokens written to the cache"
+    )
     request_usd: Decimal = Field(default=Decimal(0), ge=0, description="USD per call")
     tiers: tuple[PriceTierSettings, ...] = Field(default=(), description="other prices of long prompts")
 
@@ -87,25 +91,30 @@ class BaseTeacherSettings(FrozenModel):
     vendor_answers: ClassVar[bool] = True
     """Whether the vendor of the model answers, or sells the answers: its terms hold for them."""
 
-    name: str = Field(default="", description="name in rows and tables; the model id where empty")
-    model: str = Field(min_length=1, description="model id, pinned: an alias that floats buys two things")
-    family: str = Field(default="", description="vendor family; read off the model id where empty")
-    max_tokens: int = Field(default=4096, ge=1, description="most tokens of an answer without its reasoning")
+    name: str = Field(default="", description="name in rows and tables; empty: the model id")
+    model: str = Field(min_length=1, description="pinned model id; a floating alias would mix two models")
+    family: str = Field(default="", description="vendor family; empty: that of the model id")
+    max_tokens: int = Field(
+        default=4096, ge=1, description="maximum tokens of an answer without its reasoning"
+    )
     reasoning_room: int | None = Field(
         default=None,
         ge=0,
-        description="tokens that it may reason on top of max_tokens; unset: 8192 where the model reasons",
+        description="reasoning tokens on top of max_tokens; unset: 8192 if the model reasons",
     )
     temperature: float | None = Field(default=None, ge=0, le=2, description="unset: the model's default")
     reasoning: ReasoningSettings = ReasoningSettings()
     logprobs: int | None = Field(
-        default=None, ge=0, le=20, description="alternatives a token whose log probabilities are kept"
+        default=None,
+        ge=0,
+        le=20,
+        description="number of alternatives per token with stored log probabilities",
     )
-    prices: PriceSettings | None = Field(default=None, description="in place of the provider's own list")
+    prices: PriceSettings | None = Field(default=None, description="replaces the provider's list prices")
     terms: Literal["allowed", "forbidden", "unknown"] | None = Field(
-        default=None, description="what its terms say on training on its answers; unset: by its family"
+        default=None, description="terms on training on its answers; unset: those of its family"
     )
-    type: str = Field(default="", description="which teachers these are: a name of the registry")
+    type: str = Field(default="", description="teacher type: a name in the registry")
 
     @abstractmethod
     def sends_to(self, environ: Mapping[str, str]) -> str | None:
@@ -169,14 +178,22 @@ class OpenRouterTeacherSettings(BaseTeacherSettings):
     """A model behind OpenRouter, or behind a server with its wire format."""
 
     type: str = "openrouter"
-    provider: str | None = Field(default=None, description="the one provider asked (`provider.only`)")
+    provider: str | None = Field(default=None, description="pinned provider (`provider.only`)")
     api_key_env: str = Field(default="OPENROUTER_API_KEY", description="environment variable of the key")
-    base_url: str | None = Field(default=None, description=f"unset: {OPENROUTER_URL_VARIABLE}, then the API")
-    attribution_url: str | None = Field(default=None, description="HTTP-Referer: makes an app page there")
+    base_url: str | None = Field(
+        default=None, description=f"unset: {OPENROUTER_URL_VARIABLE}, then OpenRouter"
+    )
+    attribution_url: str | None = Field(
+        default=None, description="HTTP-Referer, for the app page on OpenRouter"
+    )
     data_collection: Literal["deny", "allow"] = "deny"
-    enforce_distillable_text: bool = Field(default=False, description="only models that allow distillation")
-    require_parameters: bool = Field(default=True, description="only providers that know every parameter")
-    local: bool = Field(default=False, description="a server on this machine that sends nothing on")
+    enforce_distillable_text: bool = Field(
+        default=False, description="route only to models that allow distillation"
+    )
+    require_parameters: bool = Field(
+        default=True, description="route only to providers that support every parameter"
+    )
+    local: bool = Field(default=False, description="a server on this machine that forwards nothing")
 
     def sends_to(self, environ: Mapping[str, str]) -> str:
         """Return `base_url`, else the URL from the environment, else the API's."""
@@ -205,9 +222,9 @@ class CompatibleTeacherSettings(BaseTeacherSettings):
     vendor_answers: ClassVar[bool] = False
 
     type: str = "openai_compatible"
-    base_url: str = Field(min_length=1, description="up to and with /v1")
+    base_url: str = Field(min_length=1, description="server URL, including /v1")
     api_key_env: str | None = Field(default=None, description="environment variable of the key, if any")
-    local: bool = Field(default=False, description="a server on this machine that sends nothing on")
+    local: bool = Field(default=False, description="a server on this machine that forwards nothing")
 
     def sends_to(self, environ: Mapping[str, str]) -> str:
         """Return `base_url`."""
@@ -231,7 +248,7 @@ class SimulatedTeacherSettings(BaseTeacherSettings):
 
     type: str = "simulated"
     seed: int = 0
-    latency_s: float = Field(default=0.0, ge=0, description="seconds every answer takes")
+    latency_s: float = Field(default=0.0, ge=0, description="latency of an answer in seconds")
 
     def sends_to(self, environ: Mapping[str, str]) -> None:
         """Return None: it answers in this process."""
@@ -257,7 +274,7 @@ class HandwrittenTeacherSettings(BaseTeacherSettings):
     vendor_answers: ClassVar[bool] = False
 
     type: str = "handwritten"
-    path: Path = Field(description="folder of answers, a YAML file a session")
+    path: Path = Field(description="folder of answers, one YAML file per session")
 
     def sends_to(self, environ: Mapping[str, str]) -> None:
         """Return None: the answers are files."""
@@ -266,16 +283,16 @@ class HandwrittenTeacherSettings(BaseTeacherSettings):
 class BudgetSettings(FrozenModel):
     """Hard caps in USD on the sum of spent and reserved money; None means no cap of that kind."""
 
-    max_total_usd: Decimal = Field(ge=0, le=1_000_000, description="for the run, over all its restarts")
+    max_total_usd: Decimal = Field(ge=0, le=1_000_000, description="cap of the run, over all its restarts")
     max_day_usd: Decimal | None = Field(
-        default=None, ge=0, le=1_000_000, description="a UTC day, over all runs of a ledger"
+        default=None, ge=0, le=1_000_000, description="cap of a UTC day, over all runs of a ledger"
     )
     max_trace_usd: Decimal | None = Field(
-        default=None, ge=0, le=1_000_000, description="a trace, over all runs of a ledger"
+        default=None, ge=0, le=1_000_000, description="cap of a trace, over all runs of a ledger"
     )
 
 
-_NOT_WHAT_IS_ASKED = {
+_NOT_IN_REQUESTS = {
     *("concurrency", "deadline_minutes", "grace_s"),
     *("max_paid_attempts", "reconcile_after_s"),
 }
@@ -284,19 +301,19 @@ _NOT_WHAT_IS_ASKED = {
 class ReplaySettings(FrozenModel):
     """Settings of a replay: concurrency, retries, stopping and deadlines."""
 
-    concurrency: int = Field(default=32, ge=1, le=1024, description="most calls in flight")
-    samples: int = Field(default=1, ge=1, le=16, description="answers asked of a teacher at a step")
+    concurrency: int = Field(default=32, ge=1, le=1024, description="maximum calls in flight")
+    samples: int = Field(default=1, ge=1, le=16, description="answers per teacher and step")
     attempt_timeout_s: float = Field(default=180.0, gt=0, description="seconds until an attempt is cut off")
     max_attempts: int = Field(default=5, ge=1, le=20, description="attempts at one answer")
     max_paid_attempts: int = Field(
         default=2,
         ge=1,
-        description="answers to one question, over all runs, that are paid and cannot be read",
+        description="maximum paid but unreadable answers to one question, over all runs",
     )
     backoff_s: float = Field(default=0.5, ge=0, description="first wait; doubles, up to max_backoff_s")
-    max_backoff_s: float = Field(default=30.0, ge=0, description="longest wait where no Retry-After is given")
+    max_backoff_s: float = Field(default=30.0, ge=0, description="longest wait without a Retry-After")
     max_retry_after_s: float = Field(
-        default=300.0, ge=0, description="a longer Retry-After gives the call up"
+        default=300.0, ge=0, description="a call with a longer Retry-After is given up"
     )
     grace_s: float | None = Field(
         default=None,
@@ -304,40 +321,46 @@ class ReplaySettings(FrozenModel):
         description="seconds calls in flight have to finish after an interrupt; unset: attempt_timeout_s",
     )
     write_off_after_s: float = Field(
-        default=86_400.0, ge=0, description="age at which a call left open by a crash is booked as spent"
+        default=86_400.0,
+        ge=0,
+        description="age in seconds at which a call left open by a crash is booked as spent",
     )
     reconcile_after_s: float = Field(
-        default=600.0, ge=0, description="age at which calls in doubt are held against the account's usage"
+        default=600.0,
+        ge=0,
+        description="age in seconds at which unpriced calls are reconciled with the account's usage",
     )
     stop: Literal["off", "lossless", "tiered"] = Field(
-        default="lossless", description="when nobody else is asked at a step: its label is certain"
+        default="lossless", description="rule of early stopping: no further teacher once the label is certain"
     )
     deadline_minutes: float | None = Field(
-        default=None, gt=0, description="minutes after which nothing more goes out"
+        default=None, gt=0, description="minutes after which no new call is made"
     )
     reredact: bool = Field(
-        default=False, description="read and ask anew where the text was redacted otherwise than today"
+        default=False, description="re-read and re-ask steps whose redaction rules changed"
     )
 
     @property
-    def come_home_s(self) -> float:
+    def interrupt_wait_s(self) -> float:
         """Return the maximum seconds that calls in flight may take after an interrupt."""
         return self.attempt_timeout_s if self.grace_s is None else self.grace_s
 
-    def what_is_asked(self) -> dict[str, Any]:
+    def request_fields(self) -> dict[str, Any]:
         """Return the settings as JSON, without those of speed and interruption."""
-        return self.model_dump(mode="json", exclude=_NOT_WHAT_IS_ASKED)
+        return self.model_dump(mode="json", exclude=_NOT_IN_REQUESTS)
 
 
 class GateSettings(FrozenModel):
     """Settings of the gate: which steps are asked."""
 
-    share: float = Field(default=1.0, ge=0, le=1, description="share of what asking at every step would cost")
-    seed: int = Field(default=0, description="seed of the coins")
+    share: float = Field(default=1.0, ge=0, le=1, description="share of the cost of asking at every step")
+    seed: int = Field(default=0, description="seed of the random choices")
     explore: float = Field(
-        default=0.05, ge=0, le=1, description="share of the steps asked at random, by all teachers"
+        default=0.05, ge=0, le=1, description="share of steps at which all teachers are asked at random"
     )
-    skip_student_family: bool = Field(default=True, description="do not pay teachers that may not vote")
+    skip_student_family: bool = Field(
+        default=True, description="skip teachers of the agent's family, which may not vote"
+    )
     step_scorer: Path | None = Field(
-        default=None, description='checkpoint of method = "prm" whose score of an action is one more feature'
+        default=None, description='checkpoint of method = "prm", whose score is an additional feature'
     )

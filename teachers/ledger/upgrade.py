@@ -47,7 +47,9 @@ def upgrade_ledger(connection: Connection, wanted: int) -> None:
     version = int(found) if str(found).isdecimal() else 0
     if version not in (*_STEPS, wanted):
         raise LedgerError(
-            f"the ledger has schema version {found}", f"version {wanted}", "use the tracemill it belongs to"
+            f"the ledger has schema version {found}",
+            f"version {wanted}",
+            "use the version of tracemill that wrote it",
         )
     for step in range(version, wanted):
         for statement in _STEPS[step]:

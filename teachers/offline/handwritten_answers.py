@@ -67,10 +67,10 @@ def _session(path: Path, text: str) -> _Session:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
-        raise TeacherError(f"{path}{where} is no YAML", _EXPECTED) from None
+        raise TeacherError(f"{path}{where} is not valid YAML", _EXPECTED) from None
     except ValidationError as error:
         place = ".".join(map(str, error.errors(include_url=False)[0]["loc"])) or "the file"
-        raise TeacherError(f"{path}: {place} is not as it should be", _EXPECTED) from None
+        raise TeacherError(f"{path}: {place} is not valid", _EXPECTED) from None
 
 
 def _calls(step_id: str, choice: _Choice) -> tuple[ToolCall, ...]:

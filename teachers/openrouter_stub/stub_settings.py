@@ -62,13 +62,13 @@ class FaultSettings(FrozenModel):
 
     kind: FaultKind
     probability: float = Field(default=1.0, ge=0, le=1, description="share of attempts hit, drawn by hash")
-    first_attempts: int | None = Field(default=None, ge=0, description="hits so many attempts at a request")
-    first_requests: int | None = Field(default=None, ge=0, description="hits so many requests in all")
-    after_requests: int = Field(default=0, ge=0, description="leaves so many requests alone first")
+    first_attempts: int | None = Field(default=None, ge=0, description="maximum hits per request")
+    first_requests: int | None = Field(default=None, ge=0, description="maximum hits in all")
+    after_requests: int = Field(default=0, ge=0, description="number of first requests without hits")
     model: str | None = Field(default=None, description="only this model")
     retry_after_s: float = Field(default=1.0, ge=0, description="Retry-After, in seconds")
     retry_after_as: Literal["seconds", "date", "milliseconds", "reset", "body"] = Field(
-        default="seconds", description="where it stands: a header in one of its forms, or the error's body"
+        default="seconds", description="place of the wait: a header in one of its forms, or the error's body"
     )
 
 
@@ -81,40 +81,40 @@ class StubSettings(FrozenModel):
     )
     without_tools: tuple[str, ...] = Field(default=(), description="models listed as unable to call tools")
     contexts: dict[str, int] = Field(
-        default_factory=dict, description="longest prompt and answer of a model, in tokens; else a million"
+        default_factory=dict, description="maximum prompt and answer tokens of a model; else a million"
     )
     unlisted: dict[str, tuple[str, ...]] = Field(
-        default_factory=dict, description="request fields a model does not heed, by model"
+        default_factory=dict, description="request fields that a model ignores, by model"
     )
     credit_usd: Decimal | None = Field(default=None, ge=0, description="account balance; unset: no end")
     endpoints: dict[str, dict[str, PriceSettings]] = Field(
-        default_factory=dict, description="providers that serve a model, by tag, where not one as listed"
+        default_factory=dict, description="providers of a model, by tag; default: one at the list price"
     )
     in_flight_usd: Decimal | None = Field(
-        default=None, ge=0, description="most that calls in flight may come to; more is refused with 402"
+        default=None, ge=0, description="maximum cost of calls in flight; more is refused with 402"
     )
-    prompt_cache: bool = Field(default=True, description="keep prompts and charge for what is read of them")
+    prompt_cache: bool = Field(default=True, description="simulate prompt caching and its charges")
     cache_lifetime_s: float | None = Field(
-        default=None, ge=0, description="seconds a prompt is kept, in place of its family's"
+        default=None, ge=0, description="lifetime of cached prompts in seconds; replaces the family's"
     )
     latency_s: float = Field(default=0.0, ge=0, description="median seconds until an answer")
     latency_spread: float = Field(default=0.0, ge=0, le=3, description="sigma of a lognormal around it")
     bill_delay_s: float = Field(
-        default=0.0, ge=0, description="seconds after an answer until GET /generation knows it"
+        default=0.0, ge=0, description="seconds after an answer until GET /generation has it"
     )
-    bill_pages: bool = Field(default=True, description="GET /generation knows what an answer was charged")
+    bill_pages: bool = Field(default=True, description="GET /generation has the charge of an answer")
     stated_share: Decimal = Field(
-        default=Decimal(1), ge=0, description="share of what it charges that an answer states as its cost"
+        default=Decimal(1), ge=0, description="share of its charge that an answer states as cost"
     )
     dearer_after: int | None = Field(
-        default=None, ge=0, description="requests after which answers cost `dearer_times` what is listed"
+        default=None, ge=0, description="requests after which answers cost `dearer_times` the list price"
     )
     dearer_times: int = Field(default=3, ge=1)
     says_usage: Literal["key", "credits", "nowhere"] = Field(
-        default="key", description="the page that says what was charged in all"
+        default="key", description="the page with the total charge"
     )
     used_elsewhere_usd: Decimal = Field(default=Decimal(0), ge=0, description="charged to the key by others")
-    heeds_max_price: bool = Field(default=True, description="refuse where `provider.max_price` is exceeded")
+    heeds_max_price: bool = Field(default=True, description="refuse if `provider.max_price` is exceeded")
     hang_s: float = Field(default=3600.0, ge=0, description="seconds a hanging request is held")
     faults: tuple[FaultSettings, ...] = ()
     page_failures: int = Field(

@@ -279,7 +279,7 @@ class AnswerBuyer:
                 )
                 self.stop(
                     f"a call of {item.teacher.name} cost ${cost:.4f}, more than the ${reserved:.4f} reserved "
-                    "for it; the same command goes on at the prices charged, under the same cap"
+                    "for it; the same command resumes at the prices charged, under the same cap"
                 )
         if asked.halt == "run":
             self.stop(asked.why)

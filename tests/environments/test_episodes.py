@@ -318,5 +318,5 @@ def test_an_answer_that_a_command_wrote_over_is_a_failed_call(orchard_tasks: lis
 
 
 def test_tools_want_a_file_system_of_their_own(orchard_tasks: list[Task]) -> None:
-    with pytest.raises(EnvironmentTaskError, match="tools want a file system of their own"):
+    with pytest.raises(EnvironmentTaskError, match="tools need a separate file system"):
         run_episode(orchard_tasks[0], nothing(orchard_tasks[0]), PlainProcess())

@@ -137,7 +137,7 @@ def test_changed_tests_are_refused(orchard_tasks: list[Task], tmp_path: Path) ->
         settings.read_text().replace("version = 2\n", "version = 1\n")
     )
     with pytest.raises(
-        EnvironmentTaskError, match=r"of version 1, whose canaries can be told apart; .*again"
+        EnvironmentTaskError, match=r"of version 1, whose canary tests can be detected; .*again"
     ):
         Task.read(tmp_path / "older")
     with pytest.raises(EnvironmentTaskError, match="holds no task"):

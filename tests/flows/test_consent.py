@@ -267,7 +267,7 @@ def test_a_ctrl_c_at_the_question_ends_with_130(tmp_path: Path, ingested: Path, 
         code, shown = _on_terminal("", _config(tmp_path), server, *command, PREFECT_HOME=home)
         assert server.stats()["requests"] == 0
     assert code == 130, shown[-1500:]
-    assert shown.rstrip().endswith("interrupted; the same command goes on and pays nothing twice")
+    assert shown.rstrip().endswith("interrupted; the same command resumes and pays nothing twice")
     assert not (tmp_path / "w" / "consents.json").exists()
 
 

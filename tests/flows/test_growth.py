@@ -136,7 +136,7 @@ def test_the_file_names_nothing_and_a_broken_one_is_one_line(work: Workspace) ->
     assert "openhands" not in text
     for broken in ('{"sides": 3}', "{", ""):
         path.write_text(broken)
-        with pytest.raises(WorkspaceError, match=r"does not say which side rows are on; .*--rebuild"):
+        with pytest.raises(WorkspaceError, match=r"is damaged; .*--rebuild"):
             SplitState.of(work, "traces")
 
 

@@ -120,8 +120,8 @@ def test_a_file_that_is_there_is_kept_unless_the_user_says_yes(folder: Path, con
     (folder / "tracemill.toml").write_text("mine")
     code, said = talk(["init", "--path", "sessions"], ["n"], folder)
     assert code == 2, said
-    kept = "tracemill: tracemill.toml is there and stays as it is; give another FILE, or --force"
-    assert said == f"tracemill.toml is there. Overwrite it? [y/N]: {kept}\n"
+    kept = "tracemill: tracemill.toml exists; give another FILE, or --force"
+    assert said == f"tracemill.toml exists. Overwrite it? [y/N]: {kept}\n"
     assert refusal_of(console("init", "--yes", "--path", "sessions")) == kept
     assert (folder / "tracemill.toml").read_text() == "mine"
     assert not (folder / "tracemill.schema.json").exists()

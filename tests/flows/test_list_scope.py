@@ -112,7 +112,7 @@ def test_a_consent_that_names_no_lists_is_no_consent(taken: Taken) -> None:
     value = json.loads(path.read_text())
     del value["consents"][0]["allowed"]
     path.write_text(json.dumps(value))
-    with pytest.raises(Exception, match=r"consents\.json holds no consents"):
+    with pytest.raises(Exception, match=r"consents\.json is damaged"):
         taken.require(entries)
 
 

@@ -127,7 +127,7 @@ def test_status_tells_a_refusal_an_interruption_and_a_run_that_goes_on_apart(
 
     assert first() == f"tracemill {name} was refused: the release is refused; allow it"
     start_run(work, "f")
-    assert first() == f"{name} was interrupted; the same command goes on with it"
+    assert first() == f"{name} was interrupted; the same command resumes with it"
     with sole_writer(work):
         assert first() == f"{name} goes on"
 

@@ -89,7 +89,7 @@ def test_it_is_noted_and_not_published_there_again(hub: Hub, settings: RunSettin
     with pytest.raises(ReleaseError) as caught:
         push(settings)
     assert str(caught.value) == (
-        f"demo@{TAG} was retracted from {REPO}; expected a version without what it was retracted for;"
+        f"demo@{TAG} was retracted from {REPO}; expected a version without the retracted content;"
         " write a new version with `tracemill release write`"
     )
     assert hub.log == []

@@ -185,7 +185,7 @@ def test_sigterm_in_the_middle_of_a_run_lets_what_is_in_flight_come_home(
         served.send_signal(signal.SIGTERM)
         assert served.wait(90) == 130
     assert log.read_text().endswith(
-        "tracemill: interrupted; the same command goes on and pays nothing twice\n"
+        "tracemill: interrupted; the same command resumes and pays nothing twice\n"
     )
     with sqlite3.connect(work / "ledger.sqlite") as ledger:
         [(calls,)], [(answers,)] = (ledger.execute(f"SELECT count(*) FROM {name}") for name in COUNTED)
@@ -201,11 +201,11 @@ COUNTED = ("calls", "answers")
 @pytest.mark.parametrize(
     ("cron", "timezone", "said"),
     [
-        ("0 3 * *", "UTC", "--cron '0 3 \\* \\*' is none; expected five fields"),
-        ("*/20 * * * * *", "UTC", "is none; expected five fields"),
-        ("61 3 * * *", "UTC", "--cron '61 3 .*' is none; expected five fields"),
-        ("0 3 31 2 *", "UTC", "--cron '0 3 31 2 \\*' never comes; expected a day and month that there are"),
-        ("0 3 * * *", "Mars/Olympus", "--timezone 'Mars/Olympus' is none; expected a name such as"),
+        ("0 3 * *", "UTC", "--cron '0 3 \\* \\*' is not valid; expected five fields"),
+        ("*/20 * * * * *", "UTC", "is not valid; expected five fields"),
+        ("61 3 * * *", "UTC", "--cron '61 3 .*' is not valid; expected five fields"),
+        ("0 3 31 2 *", "UTC", "--cron '0 3 31 2 \\*' never comes; expected a day that its month has"),
+        ("0 3 * * *", "Mars/Olympus", "--timezone 'Mars/Olympus' is unknown; expected a name such as"),
     ],
 )
 def test_a_schedule_that_is_none_is_one_line(cron: str, timezone: str, said: str) -> None:

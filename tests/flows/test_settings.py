@@ -91,7 +91,7 @@ def test_a_value_out_of_range_is_named(tmp_path: Path, text: str, said: str) -> 
 
 
 def test_no_toml_and_no_file(tmp_path: Path) -> None:
-    assert "is no TOML" in _refused(tmp_path, "a = = 1")
+    assert "is not valid TOML" in _refused(tmp_path, "a = = 1")
     with pytest.raises(ConfigError, match="is not there"):
         load_settings(tmp_path / "missing.toml", {})
 

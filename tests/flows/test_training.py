@@ -88,7 +88,7 @@ def test_sigterm_ends_a_training_with_one_line(tmp_path: Path) -> None:
         running.terminate()
         _, said = running.communicate(timeout=60)
     lines = [line for line in said.splitlines() if not line.startswith("train: ")]
-    assert lines == ["tracemill: interrupted; the same command goes on and pays nothing twice"]
+    assert lines == ["tracemill: interrupted; the same command resumes and pays nothing twice"]
     assert running.returncode == 130
     assert list(tmp_path.glob("out/*")) == []
 

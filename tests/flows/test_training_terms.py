@@ -70,7 +70,7 @@ def test_settings_newer_than_stored_results_leave_those_valid(tmp_path: Path) ->
     assert not {"terms", "reasoning_room"} & plain.keys()
     given = OpenRouterTeacherSettings(model="m", terms="allowed", reasoning_room=0).model_dump()
     assert given == plain | {"terms": "allowed", "reasoning_room": 0}
-    assert not {"max_paid_attempts", "reconcile_after_s"} & ReplaySettings().what_is_asked().keys()
+    assert not {"max_paid_attempts", "reconcile_after_s"} & ReplaySettings().request_fields().keys()
     runs = [configured(tmp_path, f"preset = 'frontier'\naccept_terms = {word}") for word in ("true", "false")]
     assert runs[0].fingerprint() == runs[1].fingerprint()
 

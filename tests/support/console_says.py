@@ -9,7 +9,7 @@ from typing import Any
 
 Call = Callable[..., CompletedProcess[str]]
 """Calls the command line, as the fixtures `console` and `tracemill` do."""
-INTERRUPTED = b"tracemill: interrupted; the same command goes on and pays nothing twice\n"
+INTERRUPTED = b"tracemill: interrupted; the same command resumes and pays nothing twice\n"
 """All that a command says on stderr that a signal ended, but for its progress."""
 _PROGRESS = re.compile(rb"(?m)^[a-z]+ \d+/\d+ .*\n")
 NO_BROWSER = "no chromium is here to open the report in"

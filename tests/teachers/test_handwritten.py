@@ -93,10 +93,10 @@ def test_an_edited_answer_is_another_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("session: [", r"one.yaml, line \d is no YAML"),
-        ("- 1", "one.yaml: the file is not as it should be"),
-        (FILE.replace("does:", "do:"), r"one.yaml: steps.1.0.do is not as it should be"),
-        (FILE.replace("Done.", "[]"), r"one.yaml: steps.1.1.by.hasty is not as it should be"),
+        ("session: [", r"one.yaml, line \d is not valid YAML"),
+        ("- 1", "one.yaml: the file is not valid"),
+        (FILE.replace("does:", "do:"), r"one.yaml: steps.1.0.do is not valid"),
+        (FILE.replace("Done.", "[]"), r"one.yaml: steps.1.1.by.hasty is not valid"),
     ],
 )
 def test_a_file_that_is_wrong_is_one_line(tmp_path: Path, text: str, said: str) -> None:

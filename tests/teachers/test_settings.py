@@ -134,6 +134,6 @@ def test_settings_that_contradict_themselves_are_refused(given: dict[str, Any], 
 
 
 def test_calls_in_flight_may_take_as_long_to_come_home_as_an_attempt_unless_it_is_set() -> None:
-    assert ReplaySettings().come_home_s == 180
-    assert ReplaySettings(attempt_timeout_s=240).come_home_s == 240
-    assert ReplaySettings(attempt_timeout_s=240, grace_s=1.5).come_home_s == 1.5
+    assert ReplaySettings().interrupt_wait_s == 180
+    assert ReplaySettings(attempt_timeout_s=240).interrupt_wait_s == 240
+    assert ReplaySettings(attempt_timeout_s=240, grace_s=1.5).interrupt_wait_s == 1.5

@@ -234,7 +234,7 @@ def test_a_training_process_that_the_system_ends_is_one_line(
     )
     assert nothing_in(tmp_path / "out")
     with pytest.raises(
-        TrainingError, match=r"told to stop \(SIGTERM\) at step \d+; the same command goes on"
+        TrainingError, match=r"told to stop \(SIGTERM\) at step \d+; the same command resumes"
     ):
         run_training(asked, ending(signal.SIGTERM, 3))
     assert not asked.target.exists()

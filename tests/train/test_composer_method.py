@@ -361,9 +361,9 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line_before_the_firs
         ),
         (
             {"composer": SHAPED},
-            "with tasks wants hint_level: a text of the tasks other than level = .detailed",
+            "with tasks needs hint_level: a text of the tasks other than level = .detailed",
         ),
-        ({"composer": SHAPED | {"hint_level": "detailed"}}, "with tasks wants hint_level"),
+        ({"composer": SHAPED | {"hint_level": "detailed"}}, "with tasks needs hint_level"),
         (
             {"composer": SHAPED | {"hints": "h"}},
             "hints is given and composition = .advantage. hints what the",

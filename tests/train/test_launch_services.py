@@ -188,7 +188,7 @@ def test_a_job_that_may_have_been_submitted_is_looked_for_or_given_up(
         start_training(settings, "ann/set")
     hub.loses = lambda request: False
     elsewhere = settings_of(tmp_path / "w", "slurm", **REMOTE)
-    with pytest.raises(TrainingError, match=r"nobody knows whether tracemill-\S+-1 was submitted"):
+    with pytest.raises(TrainingError, match=r"it is unknown whether tracemill-\S+-1 was submitted"):
         start_training(elsewhere, "ann/set")
     assert start_training(settings, "ann/set").job_id == "job0"
     assert len(hub.jobs) == 1
@@ -288,14 +288,14 @@ def test_a_job_of_the_hub_is_cancelled(hub: Hub, at_the_hub: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("changes", "asked", "said"),
     [
-        ({"hub": None}, "ann/set", "shares no files with this machine and training.hub is not set"),
+        ({"hub": None}, "ann/set", "shares no files with this machine and needs training.hub"),
         ({"environment": []}, "ann/set", "training.environment does not name HF_TOKEN"),
         (
             {"environment": ["HF_TOKEN", "OTHER"]},
             "ann/set",
             "training.environment names OTHER, which is not set",
         ),
-        ({"model": "MODEL"}, "ann/set", "and training.model is a path; expected a model of the Hub"),
+        ({"model": "MODEL"}, "ann/set", "but training.model is a path on it; expected a model of the Hub"),
         ({}, "views", "is on this machine and the job runs elsewhere; expected a release on the Hub"),
     ],
 )

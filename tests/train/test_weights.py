@@ -161,7 +161,9 @@ def test_a_row_without_a_weight_counts_as_one() -> None:
 @pytest.mark.slow
 def test_a_release_whose_rows_are_all_of_weight_0_is_refused(tiny: Path, tmp_path: Path) -> None:
     release = weighted(tmp_path / "releases", lambda number: 0.0)
-    said = "all 12 rows are of weight 0; expected some that count; set training.use_weights = false"
+    said = (
+        "all 12 rows are of weight 0; expected rows with a weight above 0; set training.use_weights = false"
+    )
     with pytest.raises(Exception, match=said):
         trained(release, tiny, tmp_path / "out", lambda job: run_training(job, lambda _: None), max_steps=1)
     assert not (tmp_path / "out").exists()

@@ -31,11 +31,11 @@ def make(
     licence: Annotated[str, typer.Option(help="Licence of a folder's code.")] = "unknown",
     seed: Annotated[int, typer.Option(help="Seed of the choice of features.")] = 0,
     rows: Annotated[
-        Path | None, typer.Option(help="Rows as SWE-bench and SWE-Gym have them, instead of a repository.")
+        Path | None, typer.Option(help="File of rows as in SWE-bench and SWE-Gym, instead of a repository.")
     ] = None,
     checkout: Annotated[
         list[str] | None,
-        typer.Option(metavar="OWNER/NAME=FOLDER", help="Git checkout of a repository that rows name."),
+        typer.Option(metavar="OWNER/NAME=FOLDER", help="Git checkout of a repository named in the rows."),
     ] = None,
     sandbox: Sandbox = "auto",
 ) -> None:
@@ -218,7 +218,10 @@ def run(
         counts = add_runs(episodes).values()
         weights = [each.sample_weight for each in counts if each.sample_weight is not None]
         runs, sometimes = sum(each.attempts for each in counts), sum(weight > 0 for weight in weights)
-        typer.echo(f"tasks weighed {len(weights)} of {len(counts)}, {runs} runs; {sometimes} solved at times")
+        typer.echo(
+            f"sample weights for {len(weights)} of {len(counts)} tasks, {runs} runs; "
+            f"{sometimes} tasks solved in some runs only"
+        )
 
 
 @env_app.command()

@@ -17,10 +17,11 @@ def evaluate(
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for a report and a plot of each table.")
     ] = Path("evaluation"),
     half: Annotated[
-        Literal["all", "tune", "test"], typer.Option(help="Which tasks, halved by a hash of their names.")
+        Literal["all", "tune", "test"], typer.Option(help="Half of the tasks, by a hash of their names.")
     ] = "all",
     harness: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Harness of the table.", show_default="detected")
+        str | None,
+        typer.Option(metavar="NAME", help="Harness of the tables' sessions.", show_default="detected"),
     ] = None,
     student: Annotated[
         Models,
@@ -45,7 +46,7 @@ def evaluate(
         int, typer.Option(metavar="N", min=0, help="Passes of each step selection per draw; 0 skips it.")
     ] = 1,
     runs: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Whole runs (JSONL), for pairs without teachers.")
+        Path | None, typer.Option(metavar="FILE", help="Whole runs (JSONL), to make pairs without teachers.")
     ] = None,
     json: Json = False,
 ) -> None:

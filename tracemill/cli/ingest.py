@@ -27,7 +27,7 @@ def ingest_asked(
     `options` are further fields of `IngestOptions`.
     """
     if workspace is None and options.get("unredacted"):
-        raise ConfigError("--unredacted is given without --workspace", "a folder for recorded text alone")
+        raise ConfigError("--unredacted is given without --workspace", "a separate folder for recorded text")
     settings, drawn = None, None
     if select or privacy:
         from tracemill.flows.config.run_settings import load_settings

@@ -139,8 +139,8 @@ def _check_may_write(config: Path, asks: bool, yes: bool, force: bool) -> None:
         )
     if not config.exists() or force:
         return
-    if not asks or not typer.confirm(f"{config} is there. Overwrite it?", err=True):
-        raise ConfigError(f"{config} is there and stays as it is", do="give another FILE, or --force")
+    if not asks or not typer.confirm(f"{config} exists. Overwrite it?", err=True):
+        raise ConfigError(f"{config} exists", do="give another FILE, or --force")
 
 
 def _usual_sources() -> "dict[SourceKey, list[str]]":

@@ -170,7 +170,9 @@ def ingest(
     ] = False,
     forgotten: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", help="With --unredacted: omit what this workspace forgot; repeatable."),
+        typer.Option(
+            metavar="DIR", help="With --unredacted: omit sessions that this workspace forgot; repeatable."
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -323,6 +325,6 @@ def main() -> None:
         sys.exit(2)
     except SystemExit as stop:  # typer ends an interrupted command with 130 and without a word
         if stop.code == EXIT_CODE:
-            goes_on = "the same command goes on and pays nothing twice"
+            goes_on = "the same command resumes and pays nothing twice"
             typer.echo(f"tracemill: interrupted; {getattr(stop, 'what', goes_on)}", err=True)
         raise

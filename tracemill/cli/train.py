@@ -33,7 +33,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="sft, dpo, simpo, kto, prm, composer or that of a package.",
+            help="sft, dpo, simpo, kto, prm, composer or one from a package.",
             show_default="sft",
         ),
     ] = None,
@@ -48,13 +48,13 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="local, command, prefect, slurm, hf-jobs, modal or that of a package.",
+            help="local, command, prefect, slurm, hf-jobs, modal or one from a package.",
             show_default="local",
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the exact job; submit nothing.")] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Submit the job and do not wait for it.")] = False,
-    logs: Annotated[bool, typer.Option("--logs", help="Print what the submitted job has written.")] = False,
+    logs: Annotated[bool, typer.Option("--logs", help="Print the log of the submitted job.")] = False,
     cancel: Annotated[bool, typer.Option("--cancel", help="Ask the submitted job to stop.")] = False,
     yes: Yes = False,
     workspace: WorkspaceOption = None,
@@ -98,21 +98,25 @@ def eval_model(
     config: ConfigOption = None,
     max_length: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Tokens of a prompt and a side.", show_default="4096"),
+        typer.Option(
+            metavar="N", min=1, help="Maximum tokens of a prompt with one side.", show_default="4096"
+        ),
     ] = None,
     device: Annotated[
         str | None, typer.Option(metavar="NAME", help="auto, cpu or cuda.", show_default="auto")
     ] = None,
     world: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:CLASS", help="World whose tasks are played too.", show_default="none"),
+        typer.Option(
+            metavar="MODULE:CLASS", help="Environment class whose tasks are played too.", show_default="none"
+        ),
     ] = None,
-    tasks: Annotated[str, typer.Option(metavar="FIRST:END", help="Tasks of the world.")] = "0:100",
+    tasks: Annotated[str, typer.Option(metavar="FIRST:END", help="Range of its tasks.")] = "0:100",
     temperature: Annotated[
-        float, typer.Option(metavar="X", min=0, help="How actions are sampled in it; 0 is greedy.")
+        float, typer.Option(metavar="X", min=0, help="Sampling temperature of actions; 0 is greedy.")
     ] = 0.0,
-    turns: Annotated[int, typer.Option(metavar="N", min=1, help="Most actions of a task.")] = 16,
-    new_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Most tokens of an action.")] = 256,
+    turns: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum actions per task.")] = 16,
+    new_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum tokens per action.")] = 256,
     workspace: WorkspaceOption = None,
     json: Json = False,
 ) -> None:

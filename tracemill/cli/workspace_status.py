@@ -101,7 +101,7 @@ def _print_runs(console: Console, work: Workspace, nights: int, verbose: bool) -
         rows = (record_rows if verbose else short_rows)(record["summary"])
         print_closing(console, rows, f"last run {record['run_id']}")
     elif "error" not in record:
-        goes_on = "goes on" if is_locked(work) else "was interrupted; the same command goes on with it"
+        goes_on = "goes on" if is_locked(work) else "was interrupted; the same command resumes with it"
         console.print(f"run {record['run_id']} {goes_on}")
     if runs := recent_runs(work, nights):
         print_recent_runs(console, runs)

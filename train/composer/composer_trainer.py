@@ -78,7 +78,7 @@ class Channels:
         check_choice("importance", self.importance, ("off", *get_args(ImportanceMode)))
         if self.composition != "additive" and self.alpha_sdpo > 1:
             raise ValueError(
-                f"alpha_sdpo is {self.alpha_sdpo}; composition {self.composition!r} wants a share, 0 to 1."
+                f"alpha_sdpo is {self.alpha_sdpo}; composition {self.composition!r} needs a share, 0 to 1."
             )
         for name, weight, examples in (
             ("alpha_sdpo", self.alpha_sdpo, self.hints),
@@ -123,7 +123,8 @@ class ComposerReplicationTrainer(GRPOTrainer):
         super().__init__(*args, **kwargs)
         if channels.importance != "off" and self.use_vllm:
             raise ValueError(
-                "importance is for what TRL does not correct; with vLLM set vllm_importance_sampling_mode."
+                "importance is for samplers that TRL does not correct; "
+                "with vLLM set vllm_importance_sampling_mode."
             )
         self.channels = channels
         self._asked: list[Any] = []
@@ -361,7 +362,9 @@ class ComposerReplicationTrainer(GRPOTrainer):
         super()._load_from_checkpoint(resume_from_checkpoint, model)
         path = Path(resume_from_checkpoint) / STATE_FILE
         if self._streams and not path.exists():
-            raise ValueError(f"{resume_from_checkpoint} has no {STATE_FILE}; it is of another trainer.")
+            raise ValueError(
+                f"{resume_from_checkpoint} has no {STATE_FILE}; it was written by another trainer."
+            )
         positions = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         for name, stream in self._streams.items():
             stream.position = positions.get(name, 0)

@@ -66,7 +66,7 @@ class ReferenceLogProbs:
 
     def _compute(self, example: PairExample, device: torch.device | None) -> tuple[float, float]:
         if self._model is None:
-            raise ValueError(f"Pair {example.name} has no reference value, and the reference is settled.")
+            raise ValueError(f"Pair {example.name} has no reference value, and its model was released.")
         batch = {name: each.to(device) for name, each in collate_pairs([example], self._pad_id).items()}
         with torch.no_grad(), self._as_reference():
             chosen, rejected, _ = pair_log_probs(self._model, batch, average=False)

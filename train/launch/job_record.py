@@ -34,7 +34,7 @@ class JobRecord(BaseModel):
     key: str
     attempt: int
     job_id: str | None = None
-    """None as long as nobody knows whether the job was submitted."""
+    """None as long as it is unknown whether the job was submitted."""
     state: JobState = JobState.SUBMITTING
     reason: str = ""
     release: str
@@ -70,7 +70,7 @@ class JobRecords:
             raise TrainingError(
                 f"{self.folder / _RECORD} is damaged",
                 "the record of a training job",
-                "look whether the job still runs, then remove the file",
+                "check whether the job still runs, then remove the file",
             ) from None
 
     def write(self, record: JobRecord) -> JobRecord:

@@ -82,7 +82,7 @@ def submit_training(job: TrainingJob, folder: Path) -> SubmittedJob:
             record = _new_record(records, launcher, _next_attempt(record))
         elif record.launcher != job.settings.launcher:
             raise TrainingError(
-                f"nobody knows whether {record.key} was submitted to {record.launcher}",
+                f"it is unknown whether {record.key} was submitted to {record.launcher}",
                 f"launcher = {record.launcher!r}, which finds it",
                 "or give it up with --cancel",
             )

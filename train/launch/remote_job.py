@@ -17,16 +17,18 @@ def check_remote(settings: TrainingSettings) -> None:
     launcher = f"the launcher {settings.launcher!r} shares no files with this machine"
     if settings.hub is None:
         raise TrainingError(
-            f"{launcher} and training.hub is not set", "a model repository OWNER/NAME for the checkpoint"
+            f"{launcher} and needs training.hub", "a model repository OWNER/NAME for the checkpoint"
         )
     if Path(settings.model).is_absolute() or settings.chat_template is not None:
         given = "chat_template" if settings.chat_template is not None else "model"
-        raise TrainingError(f"{launcher} and training.{given} is a path", "a model of the Hub")
+        raise TrainingError(f"{launcher}, but training.{given} is a path on it", "a model of the Hub")
     if settings.accelerate is not None:
-        raise TrainingError(f"{launcher} and training.accelerate is a path", "the defaults of accelerate")
+        raise TrainingError(
+            f"{launcher}, but training.accelerate is a path on it", "the defaults of accelerate"
+        )
     if TOKEN not in settings.environment:
         raise TrainingError(
-            f"training.environment does not name {TOKEN}", "the token that the job uploads with, by its name"
+            f"training.environment does not name {TOKEN}", "this name, since the job uploads with the token"
         )
     for name in settings.environment:
         if not os.environ.get(name):

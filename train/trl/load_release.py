@@ -103,8 +103,8 @@ def check_rows(fitted: FittedRows, settings: TrainingSettings) -> None:
     if not fitted.measured:
         raise TrainingError(
             f"all {fitted.dropped.total()} rows are of weight 0",
-            "some that count",
-            "set training.use_weights = false to take them all alike",
+            "rows with a weight above 0",
+            "set training.use_weights = false to weight all rows equally",
         )
     if not fitted.lengths:
         raise TrainingError(
