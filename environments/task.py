@@ -63,7 +63,7 @@ class Task:
     deleted: tuple[str, ...]
     difficulty: Difficulty
     image: str = ""
-    """Image of a container that its tests need; empty where any Python will do."""
+    """Image of a container that its tests need; empty if any Python will do."""
 
     @property
     def repository(self) -> Path:

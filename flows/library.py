@@ -177,7 +177,7 @@ def compute_teacher_consensus_prm(
 ) -> list[float | None]:
     """Return a reward for the student's action at each state: what teachers' answers there say of it.
 
-    The rewards are in the order of `states`; None where no answer, or score, counts. With w_i the weight of
+    The rewards are in the order of `states`; None if no answer, or score, counts. With w_i the weight of
     teacher i (`teacher_weights`, 1 for others), a_i its action, a the student's, p(x) the sum of w_i over
     a_i = x divided by the sum of w_i, and n(x) the number of answers x:
 

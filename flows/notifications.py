@@ -141,7 +141,7 @@ def _build_automation(occasion: Occasion, blocks: "list[UUID]") -> "AutomationCo
 
 
 def send_test_message(block: str) -> None:
-    """Send a message through a block from this machine. Raises ConfigError where that fails."""
+    """Send a message through a block from this machine. Raises ConfigError if that fails."""
     from prefect.blocks.core import Block
 
     try:

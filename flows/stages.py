@@ -73,7 +73,7 @@ class RunContext(IngestContext):
     policy: VotePolicy
     """The vote."""
     normalizer: DJNormalizer | None = None
-    """What cleans a release; None where none is made."""
+    """What cleans a release; None if none is made."""
     batches: Sequence[Sequence[str]] | None = None
     """The traces that are asked about and labelled; None for those that were taken in, but for batches that
     are finished with."""

@@ -42,7 +42,7 @@ def infer_session_tools(trace: Trace, harness: Harness) -> tuple[ToolSpec, ...]:
 
 
 def _stand_in(harness: Harness, name: str, calls: Iterable[ToolCall]) -> ToolSpec | None:
-    """Return the stand-in of a tool, None where there is none or no call has its required arguments.
+    """Return the stand-in of a tool, None if there is none or no call has its required arguments.
 
     Calls without the required arguments show that another variant of the tool was offered.
     """

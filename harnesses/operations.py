@@ -54,7 +54,7 @@ def find_action_target(action: Action, harness: str) -> str | None:
     """Return the file, pattern, test or command of an action, paths normalised; None where unclear.
 
     For an end without the task done it is the agent's own word (`false`, `partial`, `forfeit`), or
-    `announced` or `refused` where a text only announces an act or refuses the task.
+    `announced` or `refused` if a text only announces an act or refuses the task.
     """
     return find_operation_and_target(action, harness)[1]
 
@@ -159,7 +159,7 @@ def _effect_of(name: str, arguments_json: str, harness: str) -> CommandEffect:
 
 
 def action_command_line(arguments: Mapping[str, Any], rule: ToolRule) -> str | None:
-    """Return the command line of a shell call, None where it has none.
+    """Return the command line of a shell call, None if it has none.
 
     Words are joined to a line, and `bash -lc LINE` is LINE.
     """

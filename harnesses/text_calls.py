@@ -26,7 +26,7 @@ _PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTA
 def calls_in_text(text: str, harness: str) -> tuple[ToolCall, ...]:
     """Return the calls written in a text, as tool calls with empty ids.
 
-    There are none where the harness would refuse the text.
+    There are none if the harness would refuse the text.
     """
     return tuple(call for _, call in _placed_calls(text, harness))
 
@@ -49,7 +49,7 @@ def _function_call(match: re.Match[str]) -> ToolCall:
 
 
 def find_text_call(text: str, harness: str) -> str | None:
-    """Return the part of a text that is its only call, with its fences or tags; None where there is none."""
+    """Return the part of a text that is its only call, with its fences or tags; None if there is none."""
     place = _place_of_call(text, harness)
     if place is None:
         return None

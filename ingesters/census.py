@@ -86,7 +86,7 @@ def _sort_key(item: tuple[tuple[str, str], VersionCensus]) -> tuple[str, list[in
 
 
 def take_census(paths: Iterable[Path | str]) -> Census:
-    """Count records of all sources below the paths. Raises SourceError where a path does not exist."""
+    """Count records of all sources below the paths. Raises SourceError if a path does not exist."""
     census = Census()
     for source in discover(paths):
         form = format_of(source.dialect)

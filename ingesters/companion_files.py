@@ -8,7 +8,7 @@ from tracemill.ingesters.registry import format_of
 
 
 def digest_companion_files(path: Path, dialect: str | None) -> str:
-    """Return a digest of name, size and time of the files beside a source, "" where there are none."""
+    """Return a digest of name, size and time of the files beside a source, "" if there are none."""
     stamps = []
     form = format_of(dialect)
     for place in form.beside(path) if form else ():

@@ -41,9 +41,9 @@ _OPENING_BYTES = (1 << 12, 1 << 16, 1 << 18)
 
 
 def detect(path: Path) -> str | None:
-    """Return the dialect of a file or session folder, None where no format recognises it.
+    """Return the dialect of a file or session folder, None if no format recognises it.
 
-    Raises SourceError where the path cannot be read.
+    Raises SourceError if the path cannot be read.
     """
     return detect_folder(path) if path.is_dir() else detect_file(path)
 
@@ -54,7 +54,7 @@ def folder_signs() -> frozenset[str]:
 
 
 def detect_file(path: Path) -> str | None:
-    """Return the dialect of a file. Raises SourceError where it cannot be read."""
+    """Return the dialect of a file. Raises SourceError if it cannot be read."""
     with raise_source_errors(path):
         with open_bytes(path) as stream:
             head = stream.read(_HEAD_BYTES)
@@ -77,7 +77,7 @@ def detect_file(path: Path) -> str | None:
 
 
 def detect_folder(path: Path) -> str | None:
-    """Return the dialect of a folder. Raises SourceError where it cannot be read."""
+    """Return the dialect of a folder. Raises SourceError if it cannot be read."""
     with raise_source_errors(path):
         return _ask_formats(lambda form: form.detect_folder(path))
 
@@ -90,7 +90,7 @@ def _detect_lines(stream: Stream) -> str | None:
 
 
 def _first_objects(stream: Stream) -> Iterator[dict[str, Any]]:
-    """Yield the objects among the first lines, none where the first line begins a list."""
+    """Yield the objects among the first lines, none if the first line begins a list."""
     remaining = _MAX_OBJECTS
     while remaining and (line := stream.readline(_MAX_LINE_BYTES)):
         line = line.strip().removeprefix(_BOM)
@@ -128,13 +128,13 @@ def _detect_value(path: Path, head: bytes) -> str | None:
 
 
 def _detect_by_head(head: bytes, formats: Iterable[SessionFormat]) -> str | None:
-    """Return the dialect of a JSON value by its first bytes, None where they are not enough."""
+    """Return the dialect of a JSON value by its first bytes, None if they are not enough."""
     head = head.lstrip(_BEFORE_VALUE)
     return _ask_formats(lambda form: form.detect_head(head), formats) if head[:1] == b"{" else None
 
 
 def _detect_first_objects(path: Path, in_trajectory: bool) -> str | None:
-    """Return the dialect of the first objects of a list, None where they are not enough."""
+    """Return the dialect of the first objects of a list, None if they are not enough."""
     items = _whole_objects(path)
     if not items:
         return None
@@ -188,13 +188,13 @@ def _detect_parquet(path: Path) -> str | None:
 
 
 def detect_record_format(record: Record) -> str | None:
-    """Return the dialect of one JSON object, None where no format recognises it."""
+    """Return the dialect of one JSON object, None if no format recognises it."""
     dialect = _ask_formats(lambda form: form.detect(record))
     return dialect or (EVALUATION if _is_evaluation(record) else None)
 
 
 def detect_list_format(values: Sequence[Any]) -> str | None:
-    """Return the dialect of a JSON list by its first objects, None where no format recognises them."""
+    """Return the dialect of a JSON list by its first objects, None if no format recognises them."""
     items = [item for item in values[:_MAX_OBJECTS] if isinstance(item, Mapping)]
     unlike: dict[tuple[Any, ...], Record] = {}
     for item in items:

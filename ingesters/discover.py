@@ -170,7 +170,7 @@ def why_unread(file: SourceFile) -> str:
 
 
 def find_encoding_error(path: Path) -> str:
-    """Return what is wrong with the encoding of a file, "" where nothing is or it cannot be read.
+    """Return what is wrong with the encoding of a file, "" if nothing is or it cannot be read.
 
     That is another encoding than UTF-8, or lines that end in a carriage return alone.
     """

@@ -73,7 +73,7 @@ class SessionFormat:
 
     `detect` returns the dialect of one JSON object, None for another format; formats are asked in the order
     of the registry. `read` yields the traces of one source and fills the report, which names the dialect; it
-    may raise SourceError where the whole cannot be read. Name it by `lazy_function`, so that its modules are
+    may raise SourceError if the whole cannot be read. Name it by `lazy_function`, so that its modules are
     imported where a source is read.
     """
 
@@ -127,7 +127,7 @@ class PreviewColumns:
     """Columns of a table for a preview.
 
     `leaves` are the columns to read (of nested ones, the leaves), `rest` the values that replace the others,
-    and `steps_known` is True where the number of steps follows from them.
+    and `steps_known` is True if the number of steps follows from them.
     """
 
     leaves: tuple[str, ...]

@@ -20,7 +20,7 @@ _TAIL_BYTES = (1 << 16, 1 << 22)
 def is_session_not_idle(source: SourceFile, now: datetime, idle: timedelta) -> bool:
     """Return whether a session was written to within `idle`; tables of rows are always finished.
 
-    Raises OSError where the source is gone.
+    Raises OSError if the source is gone.
     """
     form = format_of(source.dialect)
     if form is None or source.dialect not in form.growing or source.url or not source.stamp.text:
@@ -35,7 +35,7 @@ def is_session_not_idle(source: SourceFile, now: datetime, idle: timedelta) -> b
 def find_last_session_activity(path: Path) -> datetime | None:
     """Return the last time stamp of a session file, or of the newest file of a session folder.
 
-    Returns None where there is none. Raises OSError where it cannot be read.
+    Returns None if there is none. Raises OSError if it cannot be read.
     """
     if path.is_dir():
         files = (entry for entry in walk_files_below(str(path)) if entry.name.endswith(".json"))

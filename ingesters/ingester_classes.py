@@ -30,7 +30,7 @@ class SessionIngester:
     def ingest(self, path: Path | str) -> Iterator[Trace]:
         """Yield the traces of a file or folder, sources in the order of their paths.
 
-        Raises SourceError where the path does not exist, or is a single file that is not a session of the
+        Raises SourceError if the path does not exist, or is a single file that is not a session of the
         format or cannot be read.
         """
         root = Path(path).expanduser()

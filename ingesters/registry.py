@@ -44,14 +44,14 @@ FORMATS: Registry[SessionFormat] = Registry(
 
 
 def format_of(dialect: str | None) -> SessionFormat | None:
-    """Return the format a dialect belongs to, None where there is none."""
+    """Return the format a dialect belongs to, None if there is none."""
     if dialect is None:
         return None
     return next((form for form in FORMATS if dialect in form.dialects), None)
 
 
 def source_of(dialect: str | None) -> str | None:
-    """Return the source name of a dialect's traces, None where no format has the dialect."""
+    """Return the source name of a dialect's traces, None if no format has the dialect."""
     form = format_of(dialect)
     return form.name if form else None
 

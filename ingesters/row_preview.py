@@ -21,7 +21,7 @@ from tracemill.records.trace import Trace
 class RowPreview:
     """One row of a table by its number, with a key that identifies the run and a trace without texts.
 
-    `steps` is None where the table stores its messages as one text.
+    `steps` is None if the table stores its messages as one text.
     """
 
     number: int
@@ -31,7 +31,7 @@ class RowPreview:
 
 
 def preview_rows(part: TableSlice, dialect: str | None) -> Iterator[RowPreview]:
-    """Yield the rows of a slice that are runs. Raises SourceError where it cannot be read.
+    """Yield the rows of a slice that are runs. Raises SourceError if it cannot be read.
 
     Rows of a format without preview columns are read whole.
     """

@@ -20,7 +20,7 @@ def row_reader(dialect: str | None) -> RowReader | None:
 def read_traces_by_row(
     path: Path, part: Part, dialect: str | None, origin: str, report: IngestReport, local: bool
 ) -> Iterator[Trace]:
-    """Yield the traces of one part of a file of rows. Raises SourceError where it cannot be read.
+    """Yield the traces of one part of a file of rows. Raises SourceError if it cannot be read.
 
     With `local`, files beside it, such as completion logs, are read too.
     """

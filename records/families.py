@@ -38,7 +38,7 @@ _COMPILED = tuple((re.compile(pattern), family) for pattern, family in _PATTERNS
 
 @lru_cache(maxsize=4096)
 def family_of(model: str | None) -> str:
-    """Return the vendor family of a model id, `unknown` where the table has none.
+    """Return the vendor family of a model id, `unknown` if the table has none.
 
     `simulated/<family>-...` belongs to that family where the table has it, so that a simulated teacher counts
     like the model it stands for.

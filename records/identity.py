@@ -63,7 +63,7 @@ class StepId:
 
     @classmethod
     def parse(cls, text: str) -> "StepId":
-        """Parse the result of `str`. Raises TracemillError where the text is not a step id."""
+        """Parse the result of `str`. Raises TracemillError if the text is not a step id."""
         try:
             trace_id, context, step = text.rsplit(":", 2)
             return cls(trace_id, int(context), int(step))

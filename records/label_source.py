@@ -43,7 +43,7 @@ class LabelSource:
     def pairs_of(self, trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
         """Return the pairs of a trace, and counted reasons why there are no more.
 
-        Raises ConfigError where a pair has another source's name, is of another trace, or is the second of a
+        Raises ConfigError if a pair has another source's name, is of another trace, or is the second of a
         step.
         """
         if self.pairs_of_trace is None:

@@ -39,13 +39,13 @@ class ToolCall:
     arguments: str
 
     def parsed(self) -> dict[str, Any] | None:
-        """Return the arguments as a new dict, None where they are not a JSON object."""
+        """Return the arguments as a new dict, None if they are not a JSON object."""
         return _parse_object(self.arguments)
 
 
 @lru_cache(maxsize=64)
 def read_arguments(arguments: str) -> dict[str, Any] | None:
-    """Return the arguments of a call as a dict, None where they are not a JSON object.
+    """Return the arguments of a call as a dict, None if they are not a JSON object.
 
     The dict is cached and shared: do not change it. `ToolCall.parsed` gives a new one.
     """
@@ -89,7 +89,7 @@ class ToolSpec:
 class Message:
     """One message of a conversation.
 
-    `tool_call_id` and `name` are set on tool results only. `is_error` is None where the source does not say;
+    `tool_call_id` and `name` are set on tool results only. `is_error` is None if the source does not say;
     `error_kind` is an `ErrorKind` value where the call failed. `reasoning` is recorded thinking; it is never
     part of a later prompt.
     """

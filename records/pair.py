@@ -43,7 +43,7 @@ class Vote:
 class StepVotes:
     """All votes at a step and their result (`pair`, `no_agreement`, ...).
 
-    `simulated` is True where any of the teachers is.
+    `simulated` is True if any of the teachers is.
     """
 
     step_id: str

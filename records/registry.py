@@ -51,7 +51,7 @@ class Registry(Generic[T]):
         self._loaded: dict[str, T] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Return every name, those of tracemill first. Raises ConfigError where two values share a name."""
+        """Return every name, those of tracemill first. Raises ConfigError if two values share a name."""
         return (*self._own, *self._of_packages())
 
     def get(self, name: str) -> T:

@@ -47,7 +47,7 @@ class TeacherReply:
 
     Exactly one of `action` and `failure` is set. `cost_usd` is what the provider charged, also for an answer
     that cannot be used. `order` is the index of the question among those of the step. `raw` is the answer's
-    JSON, redacted. `simulated` is True where no model answered.
+    JSON, redacted. `simulated` is True if no model answered.
     """
 
     step_id: str

@@ -24,7 +24,7 @@ ContextStart = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens and cost as the source reported them; None where it did not. `prompt_tokens` includes cached."""
+    """Tokens and cost as the source reported them; None if it did not. `prompt_tokens` includes cached."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -66,11 +66,11 @@ class Fidelity:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One run of messages that only grew. `tools` are the recorded ones, empty where none were.
+    """One run of messages that only grew. `tools` are the recorded ones, empty if none were.
 
     Where `fidelity.context` is "lost", it is so from step `lost_from` on; the steps before it saw the
     recorded messages and nothing else. Likewise, a prefix may hold a stand-in from step `approximate_from`
-    on, None where the first such step is unknown.
+    on, None if the first such step is unknown.
     """
 
     index: int
@@ -137,7 +137,7 @@ class Trace:
                 yield TraceState(self, context, step)
 
     def state(self, step_id: StepId) -> "TraceState":
-        """Return the state of one step. Raises KeyError where the trace has no such step."""
+        """Return the state of one step. Raises KeyError if the trace has no such step."""
         if step_id.trace_id != self.trace_id:
             raise KeyError(str(step_id))
         for context in self.contexts:

@@ -20,7 +20,7 @@ def build_teachers(
     """Build one teacher for each of the settings, in order; nothing is sent yet.
 
     Teachers of one server and key share connections and catalogue; `book` keeps prices. Without `to_ask` no
-    keys are needed. Raises ConfigError where a key is missing.
+    keys are needed. Raises ConfigError if a key is missing.
     """
     if not to_ask:
         named = {name for one in settings if (name := one.key_variable())}

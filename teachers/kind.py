@@ -26,7 +26,7 @@ class TeacherContext:
     shared: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any], repr=False)
 
     def api_key(self, settings: BaseTeacherSettings) -> str | None:
-        """Return the key of a teacher, None where it needs none. Raises ConfigError where it is not set."""
+        """Return the key of a teacher, None if it needs none. Raises ConfigError if it is not set."""
         return api_key(settings, self.environ)
 
 

@@ -37,7 +37,7 @@ class TrainingMethod:
     evaluates: bool = True
     """Its trainer measures on the split `validation`."""
     weighted: bool = False
-    """Its trainer counts rows by their column `weight`, where `use_weights` is on and the config has it."""
+    """Its trainer counts rows by their column `weight`, if `use_weights` is on and the config has it."""
     language_model: bool = True
     """It makes a model that writes, which can be compared on held-out pairs."""
     packed: bool = False

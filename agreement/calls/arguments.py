@@ -27,7 +27,7 @@ _WITH_BODIES = frozenset({Operation.EDIT, Operation.CREATE, Operation.RUN, Opera
 def canonical_arguments(
     call: ToolCall, tool: ToolSpec | None, cwd: str | None, harness: str
 ) -> dict[str, Any] | None:
-    """Return the arguments that matter, in normal form; None where they are no JSON object.
+    """Return the arguments that matter, in normal form; None if they are no JSON object.
 
     By the tool's schema, arguments that are null, optional and empty, or equal to their default are dropped.
     By the harness's rule for the tool, comments are dropped, paths are joined with `cwd` and command lines
@@ -67,7 +67,7 @@ def _is_schema(schema: Any) -> TypeGuard[Mapping[str, Any]]:
 def line_from_arguments(given: Mapping[str, Any], rule: ToolRule) -> str | None:
     """Return the command line of a shell call, prefixed by `cd` to its folder argument.
 
-    Return None where the call has no line.
+    Return None if the call has no line.
     """
     line, folder = action_command_line(given, rule), given.get(action_folder_argument(given, rule))
     if line is None:

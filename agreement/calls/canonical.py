@@ -36,7 +36,7 @@ _ENDS = frozenset({Operation.FINISH, Operation.ASK})
 class CanonicalAction:
     """An action in normal form: its key and operation.
 
-    `counting` has the calls it is compared by, in order, each with its normalised arguments (None where they
+    `counting` has the calls it is compared by, in order, each with its normalised arguments (None if they
     are no object) and its effect.
     """
 

@@ -18,9 +18,9 @@ _SCRATCH = re.compile(
 class ActionEffect:
     """One effect of a call; a command line may have several.
 
-    `effect` is equal where the result is the same, `intent` where the target is the same; equal effects have
+    `effect` is equal where the result is the same, `intent` if the target is the same; equal effects have
     equal intents. `names` is what an SQL statement refers to, `asks` what it asks of them. `decisive` is
-    False where the intent says little, such as which program runs. `setup` marks mere preparation. `proven`:
+    False if the intent says little, such as which program runs. `setup` marks mere preparation. `proven`:
     the text of the file afterwards is known. `wrote` is the file that is written, `after` its text as far as
     it is known.
     """

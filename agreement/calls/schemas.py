@@ -27,7 +27,7 @@ _REASONS |= dict.fromkeys(("type", "enum", "const", "anyOf", "oneOf", "allOf"), 
 
 
 def why_schema_misfit(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
-    """Return why arguments do not fit a schema, as a short fixed phrase; None where they do.
+    """Return why arguments do not fit a schema, as a short fixed phrase; None if they do.
 
     Return None for a schema that cannot be read.
     """

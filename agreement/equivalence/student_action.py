@@ -15,14 +15,14 @@ _RESULT_WINDOW = 64
 def student_action_keys(state: TraceState, world: EnvironmentState) -> ActionKeys:
     """Return the keys of the student's action.
 
-    It is `broken` where it could not be carried out and the session has no successful result of it.
+    It is `broken` if it could not be carried out and the session has no successful result of it.
     """
     known = ladder_keys(state.student_action, world)
     return known if _succeeded(state) else mark_action_broken(known, state.student_action, world)
 
 
 def mark_action_broken(known: ActionKeys, action: Action, world: EnvironmentState) -> ActionKeys:
-    """Return the keys, `broken` where a call breaks its tool's schema."""
+    """Return the keys, `broken` if a call breaks its tool's schema."""
     return replace(known, broken=True) if world.tools and why_calls_invalid(action, world.tools) else known
 
 

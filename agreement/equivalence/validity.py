@@ -26,9 +26,9 @@ _CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
 def why_reply_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "") -> str | None:
-    """Return why a reply has no vote, as a short fixed phrase; None where it has one.
+    """Return why a reply has no vote, as a short fixed phrase; None if it has one.
 
-    It has none where the call failed, was truncated or empty, where it calls a tool that was not offered or
+    It has none if the call failed, was truncated or empty, if it calls a tool that was not offered or
     breaks its schema, where its text fakes a tool result, spells out or announces a call, or is a provider's
     error, and where it has no command in a harness that needs one.
     """
@@ -54,7 +54,7 @@ def _acts(action: Action, tools: Sequence[ToolSpec], harness: str) -> bool:
 
 
 def why_calls_invalid(action: Action, tools: Sequence[ToolSpec]) -> str | None:
-    """Return why the first invalid call of an action could not be carried out; None where all could.
+    """Return why the first invalid call of an action could not be carried out; None if all could.
 
     Arguments are checked against the schema only where it is not inferred from the calls seen.
     """
@@ -63,7 +63,7 @@ def why_calls_invalid(action: Action, tools: Sequence[ToolSpec]) -> str | None:
 
 
 def _why_call_invalid(call: ToolCall, tools: Sequence[ToolSpec]) -> str | None:
-    """Return why a call could not be carried out with these tools; None where it could."""
+    """Return why a call could not be carried out with these tools; None if it could."""
     tool = next((tool for tool in tools if tool.name == clean_schema_name(call.name)), None)
     if tool is None:
         return "tool not offered"
@@ -74,7 +74,7 @@ def _why_call_invalid(call: ToolCall, tools: Sequence[ToolSpec]) -> str | None:
 
 
 def why_text_invalid(action: Action, tools: Sequence[ToolSpec], harness: str) -> str | None:
-    """Return why the text of an action is invalid, None where it is not.
+    """Return why the text of an action is invalid, None if it is not.
 
     It is where it fakes a tool result, spells out or only announces a call, or is a provider's error.
     """
@@ -89,7 +89,7 @@ def why_text_invalid(action: Action, tools: Sequence[ToolSpec], harness: str) ->
 
 
 def _why_no_end(text: str, tools: Sequence[ToolSpec], harness: str) -> str | None:
-    """Return why a text without a call ends nothing; None where it may end the work."""
+    """Return why a text without a call ends nothing; None if it may end the work."""
     kind = find_text_intent(text)
     if kind == "error":
         return "error as text"

@@ -102,7 +102,7 @@ def _lines_changed(state: FileText, first: int, change: TextChange) -> FileText 
 
 
 def parse_numbered_file_text(text: str) -> FilePiece | None:
-    """Return the numbered lines of a tool result up to the first gap; None where there are none."""
+    """Return the numbered lines of a tool result up to the first gap; None if there are none."""
     first, lines = 0, []
     for line in text.split("\n"):
         found = _NUMBERED.match(line)

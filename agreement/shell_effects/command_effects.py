@@ -67,7 +67,7 @@ def _unreadable(line: str, cwd: str | None) -> ActionEffect:
 
 
 def _pipelines(placed: Sequence[PlacedCommand]) -> list[list[PlacedCommand]] | None:
-    """Return the pipelines of a line; None where it is more than a list of them."""
+    """Return the pipelines of a line; None if it is more than a list of them."""
     found: list[list[PlacedCommand]] = []
     for each in placed:
         if each.command.keywords:

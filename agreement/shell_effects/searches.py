@@ -69,7 +69,7 @@ _TEST = re.compile(r"-[a-z]")
 
 
 def parse_search_command(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> ActionEffect | None:
-    """Return the search that a command is; None where it is none, or has unknown options."""
+    """Return the search that a command is; None if it is none, or has unknown options."""
     program = words[0].rsplit("/", 1)[-1] if words else ""
     if program in GREPS:
         return _grep(list(words[1:]), folder, then, _VALUED.get(program, "dDf"), GREPS[program])

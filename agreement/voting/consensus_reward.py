@@ -18,9 +18,9 @@ def consensus_reward(
     teacher_weights: Mapping[str, float] | None = None,
     scores: Mapping[str, float] | None = None,
 ) -> float | None:
-    """Return the reward of the student's action at one step, None where no vote, or score, counts.
+    """Return the reward of the student's action at one step, None if no vote, or score, counts.
 
-    With w_i the weight of teacher i (1 where `teacher_weights` names none), a_i its action, a the student's,
+    With w_i the weight of teacher i (1 if `teacher_weights` names none), a_i its action, a the student's,
     and p(x) = sum of w_i over a_i = x / sum of w_i:
 
         plurality           1 if n(a) >= n(x) for all x, else 0; n(x) is the number of votes for x

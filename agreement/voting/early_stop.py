@@ -45,7 +45,7 @@ class StopDecision:
 def why_stop_early(
     votes: Sequence[ValidVote], student: ActionKeys, waiting: Sequence[str], policy: VotePolicy, stop: Stop
 ) -> str:
-    """Return why no outstanding vote can change the label, "" where one can.
+    """Return why no outstanding vote can change the label, "" if one can.
 
     `waiting` has the families of the teachers that did not answer yet. Each may vote for anything, or not at
     all.
@@ -68,7 +68,7 @@ def early_stop_batch_size(
 ) -> int:
     """Return how many of the next teachers can be asked at once without a superfluous call.
 
-    At least 1 where any teacher is waiting.
+    At least 1 if any teacher is waiting.
     """
     if stop == "off" or len(waiting) < 2:
         return len(waiting)
@@ -163,7 +163,7 @@ class EarlyStopper:
         return list(voted.values())
 
     def _vote_of(self, step_id: str, reply: TeacherReply) -> ValidVote | None:
-        """Return the vote of a reply, None where it is not valid."""
+        """Return the vote of a reply, None if it is not valid."""
         place = (step_id, reply.teacher, reply.sample)
         if place not in self._seen:
             world, _ = self._student(step_id)

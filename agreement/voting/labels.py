@@ -117,7 +117,7 @@ def label_agrees_by_intent(keys: ActionKeys, student: ActionKeys, policy: VotePo
 
 
 def _most_frequent(names: Sequence[str], places: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the indices of the most frequent name; None where there is no name, or a tie."""
+    """Return the indices of the most frequent name; None if there is no name, or a tie."""
     counts: dict[str, int] = {}
     for name in names:
         counts[name] = counts.get(name, 0) + 1

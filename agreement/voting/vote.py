@@ -31,7 +31,7 @@ class VoteResult:
     """The result of a vote.
 
     `chosen` is set where the verdict is `pair`. `n_agreeing` and `families` describe the votes for the
-    leading action whatever the verdict; `level` is where they agree, None where no action leads. `votes` has
+    leading action whatever the verdict; `level` is where they agree, None if no action leads. `votes` has
     a row for every reply.
     """
 
@@ -107,7 +107,7 @@ def _ballots(
 def why_no_vote(
     reply: TeacherReply, tools: tuple[ToolSpec, ...], state: TraceState, policy: VotePolicy
 ) -> str:
-    """Return why a reply is not a valid vote, "" where it is."""
+    """Return why a reply is not a valid vote, "" if it is."""
     reason = why_reply_invalid(reply, tools, state.trace.harness)
     if not reason and policy.exclude_student_family and _is_kin(reply, state):
         return "family of the student"

@@ -43,7 +43,7 @@ _SAME_TOOL |= {"TaskOutput": "BashOutput", "AgentOutputTool": "BashOutput"}
 _LISTED_BY = frozenset({"command", "view_range", "dir_path", "directory", "dir", "folder", *PATHS})
 _CREATED_BY = frozenset({"command", *PATHS, *TEXTS})
 Counted = tuple[ToolCall, dict[str, Any] | None, CommandEffect]
-"""A call, its normalised arguments (None where they are no object), and what it does."""
+"""A call, its normalised arguments (None if they are no object), and what it does."""
 
 
 def action_call_effects(
@@ -51,7 +51,7 @@ def action_call_effects(
 ) -> tuple[ActionEffect, ...]:
     """Return the effects of a call, at least one; never raise on a model's output.
 
-    `arguments` are the call's in normal form, None where they are no object; `command` is the result of
+    `arguments` are the call's in normal form, None if they are no object; `command` is the result of
     `find_call_operation`.
     """
     name = clean_schema_name(call.name)

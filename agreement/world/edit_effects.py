@@ -35,7 +35,7 @@ def write_effect(path: str, body: str, world: EnvironmentState) -> ActionEffect:
 def build_edit_effect(
     path: str, changes: tuple[TextChange, ...] | None, world: EnvironmentState
 ) -> ActionEffect | None:
-    """Build the effect of an edit from the known text of its file; None where too little is known."""
+    """Build the effect of an edit from the known text of its file; None if too little is known."""
     known = world.text_of(path)
     after = known.changed(changes) if known is not None and changes else None
     if after is None:
@@ -65,7 +65,7 @@ def build_removal_edit_effects(path: str, world: EnvironmentState) -> tuple[Acti
 
 
 def build_patch_edit_effects(patch: str, world: EnvironmentState) -> tuple[ActionEffect, ...]:
-    """Return what a patch does to each file it names, in order; none where it names no file."""
+    """Return what a patch does to each file it names, in order; none if it names no file."""
     effects: list[ActionEffect] = []
     for each in read_patch(patch):
         of_file = _patched(each, patch, world)

@@ -56,7 +56,7 @@ class TaskObservation(CallToolObservation):
     `error_kind` is the kind of failure, as in the records of tracemill. `hint_template_key` names the hint
     that fits it: `Bash.exit_code`, `unknown_tool`, `malformed_arguments`; at the end of an episode
     `verdict.hack`, `verdict.no_result`, `verdict.broke_other_tests`, `verdict.none_pass` or
-    `verdict.some_pass`. Both are None where nothing failed.
+    `verdict.some_pass`. Both are None if nothing failed.
     """
 
     step: int = 0
@@ -222,7 +222,7 @@ class TaskServerEnvironment(Environment[CallToolAction, TaskObservation, TaskSta
         return len(self.get_task_range(split))
 
     def get_task(self, split: str, index: int) -> dict[str, Any]:
-        """Return the task at a place; IndexError where there is none."""
+        """Return the task at a place; IndexError if there is none."""
         return self.get_task_range(split)[index]
 
     def get_task_range(

@@ -62,7 +62,7 @@ class ReplayedEpisodes:
         self._kept: tuple[str, _Restored | str] | None = None
 
     def of_tasks(self, folder: Path) -> Self:
-        """Return an environment of the tasks in a folder; EnvironmentTaskError where there is none."""
+        """Return an environment of the tasks in a folder; EnvironmentTaskError if there is none."""
         return type(self)(read_tasks(folder), choose_sandbox())
 
     def restores(self, state: TraceState) -> bool:

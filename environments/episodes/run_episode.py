@@ -49,7 +49,7 @@ class Episode:
 
     @property
     def reward(self) -> float:
-        """Return the reward, 0 where the episode was flagged as a hack."""
+        """Return the reward, 0 if the episode was flagged as a hack."""
         return self.judgement.reward
 
 

@@ -38,7 +38,7 @@ class EpisodeJudgement:
 
     @property
     def reward(self) -> float:
-        """Return the reward of the verdict, 0 where the episode was flagged as a hack."""
+        """Return the reward of the verdict, 0 if the episode was flagged as a hack."""
         return 0.0 if self.hacked else self.verdict.reward
 
 

@@ -27,7 +27,7 @@ def fetch_sdist(requirement: str, folder: Path, index: str | None = None) -> tup
     """Download and unpack `name==version` below a folder; return its root and where it came from.
 
     The index is that of `PIP_INDEX_URL`, else PyPI, read by its simple API (PEP 503). Raises
-    EnvironmentTaskError where there is no such source distribution.
+    EnvironmentTaskError if there is no such source distribution.
     """
     matched = _REQUIREMENT.fullmatch(requirement)
     if matched is None:
@@ -65,7 +65,7 @@ def _is_version(link: str, name: str, version: str) -> bool:
 
 
 def _licence(root: Path) -> str:
-    """Return the licence that PKG-INFO names, `unknown` where it names none."""
+    """Return the licence that PKG-INFO names, `unknown` if it names none."""
     try:
         text = (root / "PKG-INFO").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -72,7 +72,7 @@ def make_tasks(
 
     `packages` are distributions, installed here, that the repository or its tests import; functions of fewer
     than `least_lines` lines are no feature; `faults` are planted in each feature, one at a time. Raises
-    EnvironmentTaskError where the tests do not pass on the repository as it is.
+    EnvironmentTaskError if the tests do not pass on the repository as it is.
     """
     report = report if report is not None else TaskReport()
     with tempfile.TemporaryDirectory(prefix="tracemill-tasks-") as scratch:

@@ -83,7 +83,7 @@ def _tests(value: Any, number: int, path: Path) -> tuple[str, ...]:
 def check_out(checkout: Path, row: IssueRow, folder: Path, *patches: str) -> Path:
     """Write the files of a row's commit to a folder, apply patches to them, and return the folder.
 
-    Raises EnvironmentTaskError where the checkout lacks the commit, or where a patch does not apply.
+    Raises EnvironmentTaskError if the checkout lacks the commit, or where a patch does not apply.
     """
     archive = _git("-C", checkout, "archive", "--format=tar", row.base_commit)
     if archive.returncode:

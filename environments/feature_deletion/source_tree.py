@@ -68,7 +68,7 @@ def read_source_tree(repository: Path, folder: Path) -> SourceTree:
     """Copy a repository into `folder`, its tests apart from its code, and return what is there.
 
     Tests are the files that pytest would collect, with the rest of their folders where these are named
-    `test` or `tests`. Raises EnvironmentTaskError where there is no test or no function.
+    `test` or `tests`. Raises EnvironmentTaskError if there is no test or no function.
     """
     code, tests = folder / "code", folder / "tests"
     shutil.copytree(

@@ -30,7 +30,7 @@ class BubblewrapSandbox:
     python = (PYTHON, *BARE)
 
     def __init__(self) -> None:
-        """Find bubblewrap; EnvironmentTaskError where it is not installed or may not make namespaces."""
+        """Find bubblewrap; EnvironmentTaskError if it is not installed or may not make namespaces."""
         found = shutil.which("bwrap")
         if found is None:
             raise EnvironmentTaskError(

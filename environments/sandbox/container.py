@@ -35,7 +35,7 @@ class ContainerSandbox:
     """
 
     def __init__(self, engine: str, image: str = IMAGE, *, repository: str = "") -> None:
-        """Find the engine; EnvironmentTaskError where it, its image or the Python in it does not work.
+        """Find the engine; EnvironmentTaskError if it, its image or the Python in it does not work.
 
         With `repository`, the image is one of a task: that folder in it is hidden, and what is installed
         beside its Python can be imported.
@@ -55,7 +55,7 @@ class ContainerSandbox:
         return ContainerSandbox(self.name, image, repository=repository)
 
     def copy_out(self, inside: str, folder: Path) -> Path:
-        """Copy a folder of the image to a new one of the host; EnvironmentTaskError where it has none."""
+        """Copy a folder of the image to a new one of the host; EnvironmentTaskError if it has none."""
         name = f"tracemill-{uuid.uuid4().hex[:12]}"
         try:
             _ask(self._program, "create", "--pull", "never", "--name", name, self.image, "true")

@@ -79,7 +79,7 @@ def cut(text: str) -> str:
 
 
 def shell(command: str, cwd: str, seconds: float) -> tuple[str, int | None, str]:
-    """Run a command line with bash; return output, exit code (None where it was cut off) and new folder."""
+    """Run a command line with bash; return output, exit code (None if it was cut off) and new folder."""
     read_end, write_end = os.pipe()
     line = f"{command}\n__code=$?\npwd >&{write_end}\nexit $__code"
     process = subprocess.Popen(

@@ -28,7 +28,7 @@ ASSUMED = PriceSettings.model_validate({"prompt_usd": "1", "completion_usd": "4"
 def read_model_prices(path: Path | None) -> Mapping[str, PriceSettings]:
     """Return the prices in a TOML file: a table per model, with the keys of a teacher's `prices`.
 
-    Raises ConfigError where it cannot be read or a key is wrong.
+    Raises ConfigError if it cannot be read or a key is wrong.
     """
     if path is None:
         return {}

@@ -116,7 +116,7 @@ def read_table(
 ) -> Table:
     """Read the states of a table; unreadable rows and answers are counted and skipped.
 
-    Raises TeacherError where the file cannot be read and SourceError where it has no usable state.
+    Raises TeacherError if the file cannot be read and SourceError if it has no usable state.
     """
     broken, examples, rows = Counter[str](), list[str](), list[RecordedState]()
     seen: set[str] = set()
@@ -260,7 +260,7 @@ def _acted(
 
 
 def judge_recorded_reply(reply: TeacherReply, world: EnvironmentState) -> tuple[ActionKeys, str]:
-    """Return the keys of a reply's action, and why it has no vote, "" where it has one."""
+    """Return the keys of a reply's action, and why it has no vote, "" if it has one."""
     action = reply.action or Action()
     known = mark_action_broken(ladder_keys(action, world), action, world)
     tools = world.tools or tuple(_spec(call) for call in action.tool_calls)

@@ -85,7 +85,7 @@ def figures(counts: Counts, weights: NDArray[np.float64]) -> dict[str, Any]:
     """Return the figures of these draws.
 
     Medians and 10th percentiles of precision without ties, of the useful share (good of all scored pairs) and
-    of the number of pairs; each median has an interval. None where unknown.
+    of the number of pairs; each median has an interval. None if unknown.
     """
     if not len(counts):
         return {"draws": 0}

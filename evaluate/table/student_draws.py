@@ -47,7 +47,7 @@ class DecidedPair:
 
     @property
     def score(self) -> str:
-        """Return `good`, `tie` or `bad` by reward; `unscored` where one of the two has none."""
+        """Return `good`, `tie` or `bad` by reward; `unscored` if one of the two has none."""
         chosen, rejected = (self.state.acted[name].reward for name in (self.chosen, self.student))
         if chosen is None or rejected is None:
             return "unscored"

@@ -32,7 +32,7 @@ class ListScope:
     def of(cls, lists: "PrivacySettings", key: bytes) -> "ListScope":
         """Return the scope of `[privacy]`, under the key of a workspace.
 
-        Raises ConfigError where a `.env` file cannot be read.
+        Raises ConfigError if a `.env` file cannot be read.
         """
         from tracemill.privacy.core.env_files import (
             read_env_file,  # it loads much that a run without such files never needs

@@ -78,7 +78,7 @@ class SelectSettings(FrozenModel):
         return [f"nothing matches {name} = {entry!r}" for at, (name, entry) in entries if at not in matched]
 
     def reason(self, trace: Trace) -> str | None:
-        """Return why the trace is not selected, None where it is."""
+        """Return why the trace is not selected, None if it is."""
         return next((f"not selected: {why}" for why in self._reasons(trace)), None)
 
     def _reasons(self, trace: Trace) -> Iterator[str]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tracemill.flows.admission.select_settings import SelectSettings
 
 Reason = Callable[[Trace], str | None]
-"""Why a session is left out; None where it is taken."""
+"""Why a session is left out; None if it is taken."""
 
 FORGOTTEN = "forgotten"
 """The reason that a session stays out which was forgotten."""

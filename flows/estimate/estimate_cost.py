@@ -82,9 +82,9 @@ class Estimate:
     prior of the gate."""
     learned_steps: int = 0
     judge: str = ""
-    """What is known of the judge and the most it may cost, "" where there is none."""
+    """What is known of the judge and the most it may cost, "" if there is none."""
     hints: str = ""
-    """What the hints of a training may cost, "" where no teacher writes them."""
+    """What the hints of a training may cost, "" if no teacher writes them."""
     no_room: int = 0
     """Steps that are expected to be left out, since the caps of the release would drop their pairs."""
 

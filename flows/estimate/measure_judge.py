@@ -107,7 +107,7 @@ def measure_judge(settings: RunSettings, tables: Sequence[Path], most: int) -> J
 
 
 def judge_and_budget(settings: RunSettings) -> tuple[BaseTeacherSettings, BudgetSettings]:
-    """Return the judge and the budget of a configuration. Raises ConfigError where one is missing."""
+    """Return the judge and the budget of a configuration. Raises ConfigError if one is missing."""
     if settings.judge is None:
         raise ConfigError(
             "no judge is configured", "[judge] with type and model", "see docs/configuration.md"

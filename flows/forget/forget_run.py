@@ -98,7 +98,7 @@ def _clean_up(work: Workspace) -> None:
 
 @contextmanager
 def _ledger(settings: RunSettings, work: Workspace) -> Iterator[Ledger | None]:
-    """Open the ledger of the workspace; None where there is none yet."""
+    """Open the ledger of the workspace; None if there is none yet."""
     if settings.ledger_url is None and not work.ledger_path.exists():
         yield None
         return

@@ -30,7 +30,7 @@ TWICE = "same session in two files, the longer kept"
 MISFIT = "trace that no columns can be made of"
 NOT_SAMPLED = "not in the sample"
 FullnessOf = Callable[[str], int | None]
-"""(trace id) to how full the copy of it is that was read before, None where there is none."""
+"""(trace id) to how full the copy of it is that was read before, None if there is none."""
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class IngestedShard:
     accounts: list[FileReport] = field(default_factory=list)
     shards: list[Shard] = field(default_factory=list)
     looked_up: Mapping[str, int | None] = field(default_factory=dict)
-    """How full the copy read before of each of its traces was, None where there was none."""
+    """How full the copy read before of each of its traces was, None if there was none."""
 
     def knew(self, fullness_of: FullnessOf) -> bool:
         """Return whether the shard was read with the values that `fullness_of` returns for its traces."""

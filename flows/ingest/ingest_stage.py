@@ -43,7 +43,7 @@ class IngestContext(StageContext):
 
     inputs: IngestInputs | None = None
     pool: WorkerPool | None = None
-    """The workers that do shards ahead of the stages; None where this process does them."""
+    """The workers that do shards ahead of the stages; None if this process does them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,9 +63,9 @@ class AskSession:
     """What they cost, from one run to the next."""
     began_s: float = field(default_factory=time.monotonic)
     gate: Gate | None = None
-    """What chooses the steps; None where all are asked."""
+    """What chooses the steps; None if all are asked."""
     room: RemainingPairs | None = None
-    """The room that the caps of the release leave for pairs; None where they leave no step out."""
+    """The room that the caps of the release leave for pairs; None if they leave no step out."""
     states_left: int = 0
     """States of the run that were neither asked nor passed over."""
     told: set[str] = field(default_factory=set[str])

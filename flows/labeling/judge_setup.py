@@ -24,7 +24,7 @@ _NOT_THE_JUDGE = {"name", "prices", "terms", "local", "base_url", "api_key_env"}
 def judge_of(settings: RunSettings) -> Judge | None:
     """Return the judge of a configuration, None without a judge.
 
-    Raises WorkspaceError where the file of measured precisions is damaged.
+    Raises WorkspaceError if the file of measured precisions is damaged.
     """
     if settings.judge is None or not settings.asked():
         return None

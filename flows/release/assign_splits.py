@@ -26,7 +26,7 @@ OPERATOR = "split"
 _BETWEEN = "its repository, instance or task is on two sides"
 
 OverlapOf = Callable[[Trace], str]
-"""Why a session is made of a benchmark for evaluation, empty where it is not."""
+"""Why a session is made of a benchmark for evaluation, empty if it is not."""
 
 
 @dataclass(frozen=True, slots=True)

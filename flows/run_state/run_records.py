@@ -236,7 +236,7 @@ def last_error(work: Workspace) -> tuple[str, dict[str, Any]] | None:
 
 
 def last_run(work: Workspace) -> dict[str, Any] | None:
-    """Return the record of the newest `tracemill run`, None where there was none."""
+    """Return the record of the newest `tracemill run`, None if there was none."""
     return next((record for _, record in read_run_records(work) if record.get("command") == "run"), None)
 
 

@@ -199,7 +199,7 @@ def wanted_rows_digest(part: Part | None) -> str:
 def digest_file_ends(path: Path, size: int) -> str:
     """Return a digest of the first and last 8 KiB of the first `size` bytes of a file; empty for a folder.
 
-    Raises OSError where it cannot be read.
+    Raises OSError if it cannot be read.
     """
     try:
         stream = io.FileIO(path)

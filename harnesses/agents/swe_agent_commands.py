@@ -76,7 +76,7 @@ def _range_edit(name: str, match: re.Match[str]) -> dict[str, Any]:
 
 
 def _words(command: str) -> list[str] | None:
-    """Return the words of a single command, None where the shell would do more."""
+    """Return the words of a single command, None if the shell would do more."""
     if _PLAIN_WORDS.fullmatch(command):
         return command.split(" ")
     try:

@@ -82,10 +82,10 @@ class Harness:
     session, and `rules` say what each tool does.
 
     - `text_actions`: an action may be a command in the text of a message.
-    - `text_ends_run`: a text without a command ends the run or reaches a person; False where the harness
+    - `text_ends_run`: a text without a command ends the run or reaches a person; False if the harness
       refuses it and asks again.
     - `persistent_shell`: a `cd` affects later calls; False where each command line runs in a new shell.
-    - `text_commands`: how commands are taken from texts, None where none are.
+    - `text_commands`: how commands are taken from texts, None if none are.
     - `results_as_user`: results of commands in text come back as messages of the user.
 
     A session is of this harness where the name it gives begins with one of `prefixes` (with `name` where

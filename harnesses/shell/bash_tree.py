@@ -37,7 +37,7 @@ def _parser() -> "Parser":
 def bash_tokens(line: str) -> list[Token] | None:
     """Return the words, operators, redirects and here-documents of a line, without comments and blanks.
 
-    Return None where the grammar does not parse all of it, or it is longer than 20 kB or nested too deeply.
+    Return None if the grammar does not parse all of it, or it is longer than 20 kB or nested too deeply.
     """
     source = line.encode("utf-8", "surrogatepass")
     if len(source) > _MAX_BYTES or b"\0" in source:

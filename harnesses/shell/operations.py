@@ -161,7 +161,7 @@ def is_setup(command: SimpleCommand) -> bool:
 
 @lru_cache(maxsize=4096)
 def simple_command_operation(command: SimpleCommand, folder: str) -> CommandEffect | None:
-    """Return what one simple command does in `folder`, None where it only filters the input of a pipe."""
+    """Return what one simple command does in `folder`, None if it only filters the input of a pipe."""
     words = unwrap_operation_command(command.argv)
     target = command.writes_to
     program = words[0].rpartition("/")[2] if words else ""
@@ -273,7 +273,7 @@ def _operands(words: tuple[str, ...]) -> list[str]:
 
 
 def _find_action(words: tuple[str, ...]) -> Operation | None:
-    """Return what `find` does to the files it finds, None where it only lists them."""
+    """Return what `find` does to the files it finds, None if it only lists them."""
     if "-delete" in words:
         return Operation.EDIT
     for action in ("-exec", "-execdir", "-ok"):

@@ -52,7 +52,7 @@ class SimpleCommand:
 
     @property
     def writes_to(self) -> str | None:
-        """Return the file its standard output goes to, None where there is none."""
+        """Return the file its standard output goes to, None if there is none."""
         if not self.redirects:
             return None
         for operator, target in self.redirects:
@@ -110,7 +110,7 @@ class _CommandBuilder:
         return any(word[:1] != "-" and not word.isdigit() for word in words[program + 1 :])
 
     def finish(self) -> SimpleCommand | None:
-        """Return the command, None where it is empty."""
+        """Return the command, None if it is empty."""
         words = self.words
         if not words and not self.redirects and self.heredoc is None:
             return None
@@ -127,7 +127,7 @@ class _CommandBuilder:
 
 @lru_cache(maxsize=512)
 def parse_command(line: str) -> tuple[SimpleCommand, ...] | None:
-    """Return the simple commands of a command line in order, None where it cannot be parsed.
+    """Return the simple commands of a command line in order, None if it cannot be parsed.
 
     A placeholder of redaction is a word.
     """

@@ -70,7 +70,7 @@ class _Lines:
 
 @lru_cache(maxsize=512)
 def read_patch(patch: str) -> tuple[FilePatch, ...]:
-    """Return the files of a patch in order, none where it names no file."""
+    """Return the files of a patch in order, none if it names no file."""
     inner = _HEREDOC.fullmatch(patch.strip())
     text = _Lines((inner[3] if inner else patch).strip().split("\n"))
     files: list[FilePatch] = []
@@ -138,7 +138,7 @@ def _hunk(text: _Lines, marked: bool) -> Hunk:
 
 
 def find_applied_patch(command: Any, line: str | None, folder: str) -> str | None:
-    """Return the patch that a shell call applies, None where it does anything else.
+    """Return the patch that a shell call applies, None if it does anything else.
 
     `command` is the argument that holds the command (words or text), `line` its command line. Paths are
     relative to `folder` ("" for none), and to the folder of a preceding `cd`: `cd sub && apply_patch

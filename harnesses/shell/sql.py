@@ -49,7 +49,7 @@ def sql_operation(text: str) -> Operation:
 
 @lru_cache(maxsize=4096)
 def sql_form(text: str) -> SqlStatement | None:
-    """Return one statement in normal form, None where it cannot be parsed or is not a single statement.
+    """Return one statement in normal form, None if it cannot be parsed or is not a single statement.
 
     Removed are case of keywords and names, quotes, unused aliases, `ASC` and comments; the order of columns,
     conditions and tables stays.

@@ -29,7 +29,7 @@ class AgentChain:
 
 @dataclass(frozen=True, slots=True)
 class ParentCall:
-    """The trace a subagent was started from, and the call that started it; None where unknown."""
+    """The trace a subagent was started from, and the call that started it; None if unknown."""
 
     trace_id: str | None = None
     call_id: str | None = None

@@ -80,7 +80,7 @@ def attachment_reminder(attachment: dict[str, Any], unread: list[str]) -> str | 
 
 
 def read_attachment_context(attachment: dict[str, Any]) -> str:
-    """Return the context that a hook's JSON output adds, "" where it adds none.
+    """Return the context that a hook's JSON output adds, "" if it adds none.
 
     Only some events may add context. Later versions repeat it in a `hook_additional_context` attachment.
     """

@@ -198,7 +198,7 @@ def flatten_content_blocks(content: Any, unread: list[str], depth: int = 0) -> s
 
 
 def content_block_text(block: Any, unread: list[str], depth: int = 0) -> str:
-    """Return one block as text, "" where it has none.
+    """Return one block as text, "" if it has none.
 
     The names of parts that are not understood are added to `unread`.
     """
@@ -248,7 +248,7 @@ def loaded_tools_in_block(result: Message) -> Iterable[str]:
 
 
 def started_agent_in_block(result: Message, structured: Any) -> str | None:
-    """Return the id of the subagent that a call ran, None where it ran none.
+    """Return the id of the subagent that a call ran, None if it ran none.
 
     It is in the structured result (2.1.x), or in the text (2.0.x, and background agents of 2.1.x).
     """
@@ -274,7 +274,7 @@ def compact_arguments(arguments: Any) -> str:
 def _error_kind(
     text: str, is_error: bool | None, name: str | None, version: str, denial: Any
 ) -> ErrorKind | None:
-    """Return why the result failed, None where it did not.
+    """Return why the result failed, None if it did not.
 
     Claude Code flags failures. Without a flag only its own tags count, and API errors of a subagent.
     """

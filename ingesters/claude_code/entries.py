@@ -52,7 +52,7 @@ _OTHER_REQUESTS = frozenset(("advisor_message", "compaction"))
 
 
 def read_session(path: Path, report: IngestReport) -> SessionFile:
-    """Read all of a file and count it in the report. Raises SourceError where it cannot be read."""
+    """Read all of a file and count it in the report. Raises SourceError if it cannot be read."""
     reader = _Reader(report)
     for number, record in iter_json_lines(path, report):
         reader.read(number, record)
@@ -441,7 +441,7 @@ def _has_message(record: dict[str, Any], kind: object) -> bool:
 
 
 def _usage(record: dict[str, Any], message: dict[str, Any], stopped: bool) -> Usage | None:
-    """Return reported tokens and, of early versions, cost; None where nothing is reported.
+    """Return reported tokens and, of early versions, cost; None if nothing is reported.
 
     `output_tokens` is a placeholder until there is a stop reason. A response of several requests reports each
     in `iterations`; the last one of the model itself has its prompt.

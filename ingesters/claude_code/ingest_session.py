@@ -45,7 +45,7 @@ WITHOUT_PROMPT_NOTE = "steps_behind_no_prompt"
 def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
     """Return the traces of one file, the main one first, and the report on it.
 
-    Raises SourceError where the file cannot be read or holds no record of Claude Code.
+    Raises SourceError if the file cannot be read or holds no record of Claude Code.
     """
     began = perf_counter()
     report = new_report(path, DIALECT)

@@ -17,7 +17,7 @@ _CACHE_MARK = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"
 
 @dataclass(frozen=True, slots=True)
 class PromptSnapshot:
-    """A recorded system prompt and its tools, None where not recorded, and the version of the program."""
+    """A recorded system prompt and its tools, None if not recorded, and the version of the program."""
 
     system: str | None
     tools: tuple[ToolSpec, ...] | None

@@ -21,7 +21,7 @@ QUEUE_OPERATIONS = frozenset(("enqueue", "dequeue", "remove", "popAll"))
 
 
 def field_text(record: Mapping[str, Any], key: str) -> str:
-    """Return the text at a key, "" where there is none."""
+    """Return the text at a key, "" if there is none."""
     value = record.get(key)
     return value if isinstance(value, str) else ""
 
@@ -33,12 +33,12 @@ def field_object(record: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def field_strings(value: Any) -> list[str]:
-    """Return the texts of a list, none where the value is not a list."""
+    """Return the texts of a list, none if the value is not a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def field_objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects of a list, none where the value is not a list."""
+    """Return the objects of a list, none if the value is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 

@@ -44,7 +44,7 @@ def find_subagent_parent(path: Path, session: SessionFile, chain: AgentChain) ->
 
 
 def subagent_session_folder(path: Path) -> Path | None:
-    """Return the folder of the session that an agent's file belongs to, None where the path names none.
+    """Return the folder of the session that an agent's file belongs to, None if the path names none.
 
     The session's own file lies beside this folder, under the same name.
     """
@@ -64,7 +64,7 @@ def has_subagent_file(path: Path, agent: str) -> bool:
 
 
 def _workflow_run(path: Path) -> str:
-    """Return the workflow run that started the agent of a file, "" where none did."""
+    """Return the workflow run that started the agent of a file, "" if none did."""
     return path.parent.name if path.parent.parent.name == "workflows" else ""
 
 
@@ -79,7 +79,7 @@ def _main_files(path: Path, session_id: str) -> Iterator[Path]:
 
 
 def _depth(path: Path, agent: str) -> int:
-    """Return the agent's depth from the file beside it, 1 where there is none."""
+    """Return the agent's depth from the file beside it, 1 if there is none."""
     try:
         depth = _record(path.with_name(f"agent-{agent}.meta.json").read_bytes()).get("spawnDepth")
     except (OSError, ValueError):

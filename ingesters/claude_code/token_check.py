@@ -81,7 +81,7 @@ class PromptCheck:
     def correlation(self) -> float | None:
         """Return Pearson's r of prefix characters and prompt tokens, the lowest of all segments.
 
-        Returns None where no segment has MIN_STEPS steps with tokens, or the tokens hardly change.
+        Returns None if no segment has MIN_STEPS steps with tokens, or the tokens hardly change.
         """
         return min((_pearson(segment) for segment in self._segments if _has_spread(segment)), default=None)
 

@@ -30,7 +30,7 @@ _ROO_TEXTS = ("# Current Mode\n<slug>", "# Current Workspace Directory", "</slug
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the trace of a history and fill the report. Raises SourceError where it cannot be read."""
+    """Yield the trace of a history and fill the report. Raises SourceError if it cannot be read."""
     yield from count_traces_in_report(_traces(path, report), report)
 
 

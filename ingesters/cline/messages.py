@@ -127,7 +127,7 @@ def result_message(block: Mapping[str, Any]) -> Message:
 
 
 def named_result(text: str) -> str | None:
-    """Return the tool whose result a text of the user begins with, None where it is no result."""
+    """Return the tool whose result a text of the user begins with, None if it is no result."""
     match = _RESULT.match(text) or _NOT_MADE.match(text)
     return match[1] if match else None
 

@@ -52,7 +52,7 @@ def companion_paths(path: Path) -> Iterator[str]:
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the trace of a session and fill the report. Raises SourceError where it cannot be read."""
+    """Yield the trace of a session and fill the report. Raises SourceError if it cannot be read."""
     yield from count_traces_in_report(_traces(path, report), report)
     report.flags = +report.flags
 

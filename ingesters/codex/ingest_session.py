@@ -58,7 +58,7 @@ class _Session:
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the trace of a rollout and fill the report. Raises SourceError where it cannot be read."""
+    """Yield the trace of a rollout and fill the report. Raises SourceError if it cannot be read."""
     yield from count_traces_in_report(_traces(path, report), report)
 
 

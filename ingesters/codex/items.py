@@ -81,7 +81,7 @@ def _readable(part: Any) -> Any:
 
 
 def parse_codex_call(item: Mapping[str, Any], fallback: str) -> ToolCall | None:
-    """Return the call that an item makes; None where it names no tool."""
+    """Return the call that an item makes; None if it names no tool."""
     kind = item.get("type")
     call_id = first_text(item.get("call_id"), item.get("id")) or fallback
     if kind in SERVER_CALLS or kind in ("local_shell_call", "tool_search_call"):
@@ -126,7 +126,7 @@ def parse_codex_result(item: Mapping[str, Any]) -> tuple[Message, list[str]]:
 
 
 def codex_error(text: str) -> tuple[bool | None, ErrorKind | None]:
-    """Return whether the text of a result says that the call failed, and how; None where it says nothing."""
+    """Return whether the text of a result says that the call failed, and how; None if it says nothing."""
     start = text[:_HEAD]
     if start.startswith("aborted"):
         return True, ErrorKind.USER_REJECTION

@@ -21,7 +21,7 @@ def base_benchmark_id(instance_id: str | None) -> str | None:
 
 
 def benchmark_repository(instance_id: str | None) -> str | None:
-    """Return `owner/repo` of an instance id, None where the id has another style.
+    """Return `owner/repo` of an instance id, None if the id has another style.
 
     The styles are those of SWE-bench (`owner__repo-12`) and SWE-smith (`owner__repo.<commit>.<fault>`).
     """

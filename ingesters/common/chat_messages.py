@@ -126,7 +126,7 @@ def make_chat_observation(
 def chat_text_error(text: str) -> tuple[bool | None, ErrorKind | None]:
     """Return whether a result's text says that it failed, and how.
 
-    The first value is False where the text has exit code 0, None where it says nothing.
+    The first value is False if the text has exit code 0, None if it says nothing.
     """
     if text.endswith(_PROMPT_END) and (shell := _prompt_lines(text)):
         text = text[: shell.start()]
@@ -186,7 +186,7 @@ def _harness_error(text: str) -> ErrorKind | None:
 
 
 def _result_call_id(item: Mapping[str, Any]) -> str:
-    """Return the id of the call a result names, "" where it names none."""
+    """Return the id of the call a result names, "" if it names none."""
     listed = item.get("tool_call_ids")
     first = listed[0] if isinstance(listed, list) and listed else None
     return first_text(item.get("tool_call_id"), first, item.get("call_id")) or ""

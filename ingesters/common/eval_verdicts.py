@@ -42,7 +42,7 @@ class Verdicts:
         self._read: dict[str, Any] = {}
 
     def outcome(self, path: Path, instances: Iterable[str | None], report: IngestReport) -> Outcome:
-        """Return the verdict on a run under any of its instance ids, `unknown` where there is none."""
+        """Return the verdict on a run under any of its instance ids, `unknown` if there is none."""
         names = [name for name in dict.fromkeys(instances) if name]
         for place in verdict_file_paths(path):
             value = self._value(place, report)

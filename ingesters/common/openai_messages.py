@@ -27,7 +27,7 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def first_text(*values: Any) -> str | None:
-    """Return the first value that is a text and not empty, None where there is none."""
+    """Return the first value that is a text and not empty, None if there is none."""
     for value in values:  # called for every field of every record
         if isinstance(value, str) and value:
             return value
@@ -99,7 +99,7 @@ def unread_calls(message: Mapping[str, Any]) -> list[str]:
 
 
 def unread_call(value: Any) -> str:
-    """Return the name of the part of a tool call that is not read, "" where all is read."""
+    """Return the name of the part of a tool call that is not read, "" if all is read."""
     inner = value.get("function") if isinstance(value, dict) else None
     body = inner if isinstance(inner, dict) else value
     if not isinstance(body, dict):
@@ -132,7 +132,7 @@ def openai_argument_text(value: Any) -> str:
 
 
 def parse_openai_call(value: Any, fallback_id: str) -> ToolCall | None:
-    """Return a tool call, nested (`function: {name, arguments}`) or flat; None where it has no name."""
+    """Return a tool call, nested (`function: {name, arguments}`) or flat; None if it has no name."""
     if not isinstance(value, dict):
         return None
     inner = value.get("function")

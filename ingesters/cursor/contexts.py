@@ -76,7 +76,7 @@ class ConversationContext:
     turn: int = 0
 
     def run(self) -> Context | None:
-        """Return the context, None where it holds no step."""
+        """Return the context, None if it holds no step."""
         messages = self.conversation.messages
         self.model = model_of({"modelInfo": self.conversation.metadata.get("modelConfig")})
         for message in messages:

@@ -91,7 +91,7 @@ def read_parents(connection: sqlite3.Connection) -> Mapping[str, str]:
 
 
 def read_workspace_folder(path: Path, report: IngestReport) -> str | None:
-    """Return the folder or workspace that the file beside a database names, None where there is none."""
+    """Return the folder or workspace that the file beside a database names, None if there is none."""
     if not path.with_name(WORKSPACE).is_file():
         return None
     try:

@@ -29,7 +29,7 @@ NO_CALLS = "answer of an export, which leaves out calls and results"
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the traces of a database and fill the report. Raises SourceError where it cannot be read."""
+    """Yield the traces of a database and fill the report. Raises SourceError if it cannot be read."""
     with open_database(path) as connection:
         beside = read_workspace_folder(path, report)
         parents = read_parents(connection)

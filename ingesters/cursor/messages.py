@@ -88,7 +88,7 @@ def make_call(tool: Record, call_id: str) -> ToolCall:
 
 
 def make_result(tool: Record, call_id: str) -> Message | None:
-    """Return the result of a call, None where it has none."""
+    """Return the result of a call, None if it has none."""
     status = tool.get("status")
     recorded = _parsed(tool.get("result"))
     if status in WAITING and recorded is None:
@@ -142,7 +142,7 @@ def model_of(message: Record) -> str | None:
 
 
 def usage_of(message: Record) -> Usage | None:
-    """Return the tokens that a message reports, None where it reports none."""
+    """Return the tokens that a message reports, None if it reports none."""
     counted = as_mapping(message.get("tokenCount"))
     prompt, answer = (counted.get(key) for key in ("inputTokens", "outputTokens"))
     known = all(isinstance(each, int) and not isinstance(each, bool) for each in (prompt, answer))

@@ -46,7 +46,7 @@ Records = dict[str, Mapping[str, Any]]
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the trace of a file and fill the report. Raises SourceError where it cannot be read."""
+    """Yield the trace of a file and fill the report. Raises SourceError if it cannot be read."""
     yield from count_traces_in_report(_traces(path, report), report)
 
 

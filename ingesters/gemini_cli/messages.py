@@ -138,7 +138,7 @@ def _answer_text(answer: Mapping[str, Any]) -> str:
 
 
 def parse_usage(value: Any) -> Usage:
-    """Return the tokens of an answer, thoughts among the completion; none where all are zero."""
+    """Return the tokens of an answer, thoughts among the completion; none if all are zero."""
     tokens = as_mapping(value)
     prompt, output, cached, thoughts = (tokens.get(key) for key in ("input", "output", "cached", "thoughts"))
     if not isinstance(prompt, int) or not prompt:

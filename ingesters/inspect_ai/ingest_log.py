@@ -51,7 +51,7 @@ EVENTS = frozenset(EVENTS_TEXT.split())
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the traces of a log and fill the report. Raises SourceError where it cannot be read."""
+    """Yield the traces of a log and fill the report. Raises SourceError if it cannot be read."""
     log = read_log(path, report)
     yield from traces_of_rows(
         log.samples, lambda sample: SampleReader(sample, log.spec, path.name, report).traces(), report

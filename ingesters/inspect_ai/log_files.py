@@ -35,7 +35,7 @@ class InspectLog:
 
 
 def read_log(path: Path, report: IngestReport) -> InspectLog:
-    """Return the log of a file. Raises SourceError where it cannot be read."""
+    """Return the log of a file. Raises SourceError if it cannot be read."""
     with raise_source_errors(path), open_bytes(path) as stream:
         archived = stream.peek(4).startswith(_ZIP)
     if archived:

@@ -126,7 +126,7 @@ def _kind(item: Any) -> str:
 
 
 def _context(listed: Sequence[Any], config: Mapping[str, Any], report: IngestReport) -> Context | None:
-    """Return the one context of a run, each answer a step; None where there is no answer."""
+    """Return the one context of a run, each answer a step; None if there is no answer."""
     paired, steps = PairedMessages(), list[Step]()
     before: Message | None = None
     for place, item in enumerate(listed):

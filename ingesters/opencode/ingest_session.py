@@ -28,7 +28,7 @@ OWN_SYSTEM = "message of the user with a system prompt of its own"
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the trace of a file and fill the report. Raises SourceError where it cannot be read."""
+    """Yield the trace of a file and fill the report. Raises SourceError if it cannot be read."""
     yield from count_traces_in_report(_traces(path, report), report)
 
 

@@ -66,7 +66,7 @@ class OpencodeMessage:
 
     @property
     def created(self) -> float:
-        """Return when the message was begun, in milliseconds; 0 where it does not say."""
+        """Return when the message was begun, in milliseconds; 0 if it does not say."""
         return milliseconds(as_mapping(self.info.get("time")).get("created")) or 0
 
     def has(self, kind: str) -> bool:
@@ -164,7 +164,7 @@ def blocks_of(message: OpencodeMessage) -> list[OpencodeAnswer]:
 
 
 def system_text(message: OpencodeMessage) -> str:
-    """Return the system prompt that early versions record with an answer, "" where there is none."""
+    """Return the system prompt that early versions record with an answer, "" if there is none."""
     listed = message.info.get("system")
     texts = listed if isinstance(listed, list) else []
     return "\n".join(text for text in texts if isinstance(text, str) and text)
@@ -204,7 +204,7 @@ def result_messages(message: OpencodeMessage, block: OpencodeAnswer, now: float)
 
 
 def cleared_at(part: Part) -> float | None:
-    """Return when the harness cleared the result of a call, None where it did not."""
+    """Return when the harness cleared the result of a call, None if it did not."""
     return milliseconds(as_mapping(as_mapping(part.get("state")).get("time")).get("compacted"))
 
 

@@ -141,7 +141,7 @@ def _values(file: RowFile, report: IngestReport) -> Iterator[dict[str, Any] | No
 def _event_list(path: Path, report: IngestReport) -> list[Any]:
     """Return the events of one file, None at the place of each that cannot be read.
 
-    Raises SourceError where the file holds no list of events.
+    Raises SourceError if the file holds no list of events.
     """
     file = row_file(path)
     value = list(_values(file, report)) if file.layout == "lines" else file.value(report)
@@ -155,7 +155,7 @@ def _event_list(path: Path, report: IngestReport) -> list[Any]:
 
 
 def _wrapped(value: Any) -> list[Any] | None:
-    """Return the list of events in an object, None where there is none."""
+    """Return the list of events in an object, None if there is none."""
     keys = ("trajectory", "history", "events") if isinstance(value, dict) else ()
     return next((value[key] for key in keys if isinstance(value.get(key), list)), None)
 

@@ -93,7 +93,7 @@ def _detect_folder(path: Path) -> str | None:
 
 
 def _listed(folder: str) -> list[str]:
-    """Return the names in a folder, none where it does not exist. Raises OSError."""
+    """Return the names in a folder, none if it does not exist. Raises OSError."""
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in entries]

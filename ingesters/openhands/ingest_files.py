@@ -15,7 +15,7 @@ from tracemill.records.trace import Trace
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
     """Yield the traces of one file or session folder and fill the report, which names the dialect.
 
-    Raises SourceError where the path cannot be read, or the dialect is not of OpenHands.
+    Raises SourceError if the path cannot be read, or the dialect is not of OpenHands.
     """
     dialect = report.dialect or ""
     reader = READERS.get(dialect)

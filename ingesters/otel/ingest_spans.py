@@ -60,7 +60,7 @@ class AgentSession:
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the traces of a file and fill the report. Raises SourceError where it cannot be read."""
+    """Yield the traces of a file and fill the report. Raises SourceError if it cannot be read."""
     yield from count_traces_in_report(_traces(path, report), report)
 
 
@@ -143,7 +143,7 @@ class _Reader:
         self.prompts = PromptReader()
 
     def trace(self, origin: str) -> Trace | None:
-        """Return the trace of the session, None where no span is a step."""
+        """Return the trace of the session, None if no span is a step."""
         builder = ExactContexts()
         last: PromptTurn | None = None
         for span in self.session.spans:

@@ -44,7 +44,7 @@ class OtelSpan:
 
     @property
     def operation(self) -> str:
-        """Return the operation of a span, "" where it names none."""
+        """Return the operation of a span, "" if it names none."""
         return first_text(self.attributes.get("gen_ai.operation.name")) or ""
 
     @property
@@ -56,7 +56,7 @@ class OtelSpan:
 
     @property
     def timestamp(self) -> str | None:
-        """Return the time of the start, None where none is recorded."""
+        """Return the time of the start, None if none is recorded."""
         return iso_utc(self.start / 1e9) if self.start else None
 
     def text(self, *names: str) -> str | None:
@@ -133,7 +133,7 @@ def read_value(value: Any) -> Any:
 
 
 def structured(value: Any) -> Any:
-    """Return a structured attribute, which may be written as JSON or as Python; None where it does not parse.
+    """Return a structured attribute, which may be written as JSON or as Python; None if it does not parse.
 
     The distribution of AWS writes `str(value)` where a value is not all JSON.
     """
@@ -148,7 +148,7 @@ def structured(value: Any) -> Any:
 
 
 def _python_value(text: str) -> Any:
-    """Return a Python literal as a value of JSON, None where it is none."""
+    """Return a Python literal as a value of JSON, None if it is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a backslash in a text
         try:

@@ -36,7 +36,7 @@ class PiEntry:
 
     @property
     def time(self) -> str:
-        """Return when the entry was written, "" where it does not say."""
+        """Return when the entry was written, "" if it does not say."""
         return first_text(self.record.get("timestamp")) or ""
 
 
@@ -62,7 +62,7 @@ class PiSession:
 
 
 def read_session(path: Path, report: IngestReport) -> PiSession:
-    """Return the session of a file and count its records. Raises SourceError where it cannot be read."""
+    """Return the session of a file and count its records. Raises SourceError if it cannot be read."""
     session = PiSession()
     before: str | None = None
     broken = 0

@@ -24,7 +24,7 @@ OF_ANOTHER_SESSION = "step taken over from the session this one was forked from"
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the trace of a file and fill the report. Raises SourceError where it cannot be read."""
+    """Yield the trace of a file and fill the report. Raises SourceError if it cannot be read."""
     yield from count_traces_in_report(_traces(path, report), report)
 
 

@@ -54,7 +54,7 @@ def strip_compression_suffix(name: str) -> str:
 
 
 def is_compressed(path: Path) -> bool:
-    """Return whether a file holds compressed data. Raises OSError where it cannot be opened."""
+    """Return whether a file holds compressed data. Raises OSError if it cannot be opened."""
     with io.FileIO(path) as raw:
         return _unpacker(raw.read(6)) is not None
 

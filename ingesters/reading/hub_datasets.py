@@ -30,7 +30,7 @@ class HubSpec:
 
     @classmethod
     def parse(cls, text: str) -> "HubSpec":
-        """Parse the result of `str`. Raises SourceError where the text has another form."""
+        """Parse the result of `str`. Raises SourceError if the text has another form."""
         match = _SPEC.fullmatch(text.strip())
         if match is None:
             raise SourceError(
@@ -108,7 +108,7 @@ def resolve_hub_dataset(spec: HubSpec) -> HubDataset:
 def _split_files(spec: HubSpec, commit: str) -> tuple[str, list[str]]:
     """Return the split and the URLs of its files.
 
-    Raises SourceError where there is no such split, or several and none is named.
+    Raises SourceError if there is no such split, or several and none is named.
     """
     from datasets import load_dataset_builder
     from datasets.exceptions import DatasetsError

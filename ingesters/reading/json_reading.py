@@ -29,7 +29,7 @@ REPAIRED = "repaired json"
 
 
 def new_report(path: Path, dialect: str | None) -> IngestReport:
-    """Return an empty report on a file with its size. Raises SourceError where the file does not exist."""
+    """Return an empty report on a file with its size. Raises SourceError if the file does not exist."""
     with raise_source_errors(path):
         return IngestReport(str(path), dialect, bytes=path.stat().st_size)
 
@@ -42,7 +42,7 @@ def iter_json_lines(
     `report.records` counts objects by the value of their key `kind` (None: the caller counts),
     `report.skipped` the lines without an object, by reason; empty lines are not counted. `span` limits it to
     lines that begin between two bytes of the file. Damaged data ends the file early and is counted. Raises
-    SourceError where the file cannot be read.
+    SourceError if the file cannot be read.
     """
     number = 0
     with raise_source_errors(path), open_bytes(path) as stream:
@@ -72,7 +72,7 @@ def read_json(
     """Return the JSON value of a file (compressed too).
 
     What `preamble` matches at the beginning of the file stands before the value and is left out. Raises
-    SourceError where the file cannot be read.
+    SourceError if the file cannot be read.
     """
     with raise_source_errors(path), open_bytes(path) as stream:
         data = stream.read().removeprefix(_BOM)

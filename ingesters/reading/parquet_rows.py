@@ -127,7 +127,7 @@ def _decoder(schema: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 def _value_decoder(kind: Any) -> Callable[[Any], Any] | None:
-    """Return a function that decodes values of an Arrow type, None where it holds no JSON."""
+    """Return a function that decodes values of an Arrow type, None if it holds no JSON."""
     import pyarrow as pa
 
     if isinstance(kind, pa.JsonType):

@@ -42,7 +42,7 @@ def printable_url(url: str) -> str:
 def open_remote(url: str) -> Iterator[Any]:
     """Open a remote file as a seekable one; each read is one request for these bytes.
 
-    Raises SourceError where it cannot be reached or read, also while it is being read.
+    Raises SourceError if it cannot be reached or read, also while it is being read.
     """
     with wrap_remote_faults(printable_url(url)):
         if url.startswith(HUB):
@@ -58,7 +58,7 @@ def open_remote(url: str) -> Iterator[Any]:
 def remote_file_version(url: str) -> RemoteVersion:
     """Return size and version of a file behind an http(s) URL.
 
-    Raises SourceError where the server does not support byte ranges.
+    Raises SourceError if the server does not support byte ranges.
     """
     with wrap_remote_faults(printable_url(url)):
         info = _with_retries(lambda: _web().info(url))

@@ -49,7 +49,7 @@ _STILL_RUNNING = -1
 
 
 def error_kind_of(text: str, is_error: bool | None) -> ErrorKind | None:
-    """Return why a tool result failed, None where it did not.
+    """Return why a tool result failed, None if it did not.
 
     `is_error` is the source's own flag. True means a failure whose kind is read from the text (UNKNOWN where
     that says nothing). None means a source without flags: only markers that harnesses write count.

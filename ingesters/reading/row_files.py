@@ -45,7 +45,7 @@ Layout = Literal["table", "lines", "value"]
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file is Parquet. Raises OSError where it cannot be read."""
+    """Return whether a file is Parquet. Raises OSError if it cannot be read."""
     with path.open("rb") as stream:
         return stream.read(len(_PARQUET)) == _PARQUET
 
@@ -59,7 +59,7 @@ class RowFile(NamedTuple):
     def rows(self, report: IngestReport) -> Iterator[Any]:
         """Yield the rows in their order; a value that is not a list is the only row.
 
-        Broken lines are counted in the report. Raises SourceError where the file cannot be read.
+        Broken lines are counted in the report. Raises SourceError if the file cannot be read.
         """
         if self.layout == "table":
             yield from read_parquet_rows(self.path)
@@ -71,24 +71,24 @@ class RowFile(NamedTuple):
             yield from value if isinstance(value, list) else [value]
 
     def value(self, report: IngestReport) -> Any:
-        """Return the file as one JSON value. Raises SourceError where it is not one."""
+        """Return the file as one JSON value. Raises SourceError if it is not one."""
         return read_json(self.path, report)
 
 
 def row_file(path: Path) -> RowFile:
-    """Find the layout of a file by its content. Raises OSError and EOFError where it cannot be read."""
+    """Find the layout of a file by its content. Raises OSError and EOFError if it cannot be read."""
     if is_table(path):
         return RowFile(path, "table")
     return RowFile(path, "lines" if is_row_file_lines(path) else "value")
 
 
 def iter_rows(path: Path, report: IngestReport) -> Iterator[Any]:
-    """Yield the rows of a file. Raises OSError, EOFError and SourceError where it cannot be read."""
+    """Yield the rows of a file. Raises OSError, EOFError and SourceError if it cannot be read."""
     return row_file(path).rows(report)
 
 
 def read_row_file_part(path: Path, part: Part, report: IngestReport) -> Iterator[Any]:
-    """Yield the rows of one part of a file. Raises SourceError where it cannot be read."""
+    """Yield the rows of one part of a file. Raises SourceError if it cannot be read."""
     if isinstance(part, TableSlice):
         yield from read_parquet_slice(part)
     else:
@@ -97,7 +97,7 @@ def read_row_file_part(path: Path, part: Part, report: IngestReport) -> Iterator
 
 
 def split_row_file(path: Path, limit: float) -> list[tuple[Part, int]]:
-    """Return the parts a file of rows is read in, with their bytes; none where it must be read whole.
+    """Return the parts a file of rows is read in, with their bytes; none if it must be read whole.
 
     A part is row groups of about `limit` uncompressed bytes, or a span of lines of that size, at least 1 MiB.
     Raises SourceError and OSError.
@@ -130,7 +130,7 @@ def is_row_file_lines(path: Path) -> bool:
     """Return whether a file holds JSON Lines.
 
     A file of several lines does where its first line is a JSON value; else the name decides. Raises OSError
-    and EOFError where it cannot be read.
+    and EOFError if it cannot be read.
     """
     named = strip_compression_suffix(path.name).endswith(_LINE_SUFFIXES)
     with open_bytes(path) as stream:

@@ -25,7 +25,7 @@ UNSEEN = SourceStamp(0)
 class SourceFile:
     """One source: a file, a conversation folder of OpenHands, a remote file, or a part of a file of rows.
 
-    `dialect` is None where no format recognises the content and `unreadable` where it cannot be opened; the
+    `dialect` is None if no format recognises the content and `unreadable` if it cannot be opened; the
     report on the source says so. A remote file that is not a table has the dialect `fetched when it is read`.
     `bytes` is the size, of a folder the sum, of a part its share. `only` names the wanted traces, with their
     subagents; None for all.

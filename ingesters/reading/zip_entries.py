@@ -18,7 +18,7 @@ _FAULTS = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError)
 
 @contextmanager
 def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open an archive. Raises SourceError where it or an entry is broken."""
+    """Open an archive. Raises SourceError if it or an entry is broken."""
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
@@ -29,7 +29,7 @@ def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def zip_names(path: Path) -> list[str]:
-    """Return the names of the entries of an archive, none where it is broken."""
+    """Return the names of the entries of an archive, none if it is broken."""
     try:
         with zipfile.ZipFile(path) as archive:
             return archive.namelist()
@@ -38,7 +38,7 @@ def zip_names(path: Path) -> list[str]:
 
 
 def read_zip_json(archive: zipfile.ZipFile, name: str) -> Any:
-    """Return the JSON value of an entry, the last one of its name. Raises ValueError where it is broken."""
+    """Return the JSON value of an entry, the last one of its name. Raises ValueError if it is broken."""
     data = _read_entry(archive, archive.getinfo(name))
     try:
         return orjson.loads(data)

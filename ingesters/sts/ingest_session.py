@@ -156,7 +156,7 @@ class STSSession:
         return Message("system" if role == "system" else "user", text)
 
     def finish(self) -> Trace | None:
-        """Return the trace of the session, None where it holds no step."""
+        """Return the trace of the session, None if it holds no step."""
         self._close()
         if not self.contexts:
             self.report.skipped[NO_STEP] += 1

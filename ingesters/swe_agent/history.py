@@ -177,7 +177,7 @@ def _turn(record: _Record, index: int, flags: Counter[str]) -> Turn | None:
 
 
 def _prompt(steps: Sequence[Mapping[str, Any]], index: int) -> tuple[list[Any] | None, bool]:
-    """Return the recorded prompt of a step and whether it is exact; None where only the history has it.
+    """Return the recorded prompt of a step and whether it is exact; None if only the history has it.
 
     A step whose `messages` lack its own action was refused: they are its prompt. The step after it was also
     shown the refusal, which is not recorded.

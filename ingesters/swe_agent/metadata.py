@@ -89,7 +89,7 @@ def metadata_mapping(value: Any) -> Mapping[str, Any]:
 def _model(
     run: Mapping[str, Any], info: Mapping[str, Any], agent: Mapping[str, Any], path: Path | None
 ) -> str | None:
-    """Return the model that answered; None where a person did, or where a run was replayed.
+    """Return the model that answered; None if a person did, or where a run was replayed.
 
     A run that counts no token sent or received asked no model, though its configuration names one.
     """

@@ -389,7 +389,7 @@ def _outcome(row: Mapping[str, Any]) -> Outcome:
 
 
 def decode_gym_row_value(value: Any) -> Any:
-    """Decode a value that some datasets store as JSON text; None where the text is not JSON."""
+    """Decode a value that some datasets store as JSON text; None if the text is not JSON."""
     if not isinstance(value, str):
         return value
     try:

@@ -66,7 +66,7 @@ def write_atomically(path: Path, private: bool = False) -> Iterator[Path]:
 def make_private_folder(folder: Path) -> None:
     """Make a folder that only its owner may enter; an existing one keeps its mode.
 
-    Raises WorkspaceError where it cannot be made.
+    Raises WorkspaceError if it cannot be made.
     """
     try:
         folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def make_private_file(path: Path) -> None:
 def append_private_line(path: Path, text: str) -> None:
     """Append lines in one write to a private file, so that several processes may do so at once.
 
-    Raises WorkspaceError where it cannot be written.
+    Raises WorkspaceError if it cannot be written.
     """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE_FILE)
@@ -145,7 +145,7 @@ def last_log_file_line(log: Path) -> str:
 
 
 def read_json_file(path: Path) -> object:
-    """Return the JSON value in a workspace file. Raises WorkspaceError where it is missing or broken."""
+    """Return the JSON value in a workspace file. Raises WorkspaceError if it is missing or broken."""
     try:
         return orjson.loads(path.read_bytes())
     except (OSError, ValueError) as error:

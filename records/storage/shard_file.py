@@ -108,7 +108,7 @@ class _HashingFile:
 def open_shard_file(root: Path, folder: Path, name: str, metadata: dict[str, str]) -> Iterator[ShardFile]:
     """Open a shard of table `name` below `root / folder`; keep it on success, else remove it.
 
-    Raises WorkspaceError where the folder cannot be written or the disk is full.
+    Raises WorkspaceError if the folder cannot be written or the disk is full.
     """
     with open_pending_file(root / folder) as file:
         with file.temporary.open("wb") as handle:

@@ -248,7 +248,7 @@ class WorkingCopy:
 def open_storage(url: str) -> tuple[Any, str]:
     """Return the file system of a URL and the path in it.
 
-    Raises WorkspaceError where a package that it needs is not installed, or the URL names nothing known.
+    Raises WorkspaceError if a package that it needs is not installed, or the URL names nothing known.
     """
     import fsspec
 
@@ -311,7 +311,7 @@ def is_url(given: str) -> bool:
 def open_working_copy(url: str) -> WorkingCopy:
     """Return the working copy of a URL on this machine, equal to it now.
 
-    Raises WorkspaceError where the URL cannot be read.
+    Raises WorkspaceError if the URL cannot be read.
     """
     url = url.rstrip("/")
     name = hashlib.blake2b(url.encode(), digest_size=12).hexdigest()

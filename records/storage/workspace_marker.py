@@ -33,7 +33,7 @@ def close_to_others(marker: Path) -> None:
 
 
 def check_marker(marker: Path, text: Text) -> None:
-    """Check layout and kind of text. Raises WorkspaceError where the marker names another one."""
+    """Check layout and kind of text. Raises WorkspaceError if the marker names another one."""
     value = read_json_file(marker)
     version = value.get("layout") if isinstance(value, dict) else None
     if version != LAYOUT_VERSION:

@@ -1,7 +1,7 @@
 """Serialise a question as the bytes of one request, with what single vendor families need.
 
 - `tool_choice` is only ever `auto`: newer Claude models refuse a forced one.
-- `content` is always a text, "" where a turn only calls: some refuse null.
+- `content` is always a text, "" if a turn only calls: some refuse null.
 - Reasoning of the recorded model is never sent, since blocks are bound to the model that made them.
   DeepSeek requires the field on turns that call tools, and gets it empty.
 - Fields that a model does not support are left out: with `provider.require_parameters` nobody would answer.

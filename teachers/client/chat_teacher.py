@@ -175,7 +175,7 @@ class ChatTeacher:
         return bound if times == 1 else math.ceil(bound * times)
 
     async def ask(self, question: Question, sample: int) -> AttemptResult:
-        """Make one attempt. Raises PrivacyError where the question was not redacted."""
+        """Make one attempt. Raises PrivacyError if the question was not redacted."""
         require_redacted([question])
         if (known := self._known_fault(question)) is not None:
             return replace(self._result(question, sample, Completion(fault=known), 0.0), sent=False)
@@ -258,7 +258,7 @@ class ChatTeacher:
     ) -> tuple[int, int | None]:
         """Return the provider's least charge for an answer, and tokens times price, in nano-USD.
 
-        The latter is None where fewer tokens were counted than a request of this many bytes has.
+        The latter is None if fewer tokens were counted than a request of this many bytes has.
         """
         fewest = sent_bytes // MOST_BYTES_A_TOKEN
         counted = counted_cost_nanousd(usage, self.price) if usage.prompt_tokens >= fewest else None

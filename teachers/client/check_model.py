@@ -10,7 +10,7 @@ from tracemill.teachers.pricing.model_info import ModelCard, read_model_info_of_
 
 
 def check_model_entry(models: Mapping[str, Mapping[str, Any]], model: str, server: str) -> Mapping[str, Any]:
-    """Return a model's entry in a server's list. Raises TeacherError where it has none."""
+    """Return a model's entry in a server's list. Raises TeacherError if it has none."""
     entry = models.get(model)
     if entry is None:
         like = get_close_matches(model, models, 3)
@@ -27,7 +27,7 @@ def card_found(
 ) -> ModelCard:
     """Return the card of a teacher's model.
 
-    Raises TeacherError where the pinned provider does not serve it, or its prices cannot be read.
+    Raises TeacherError if the pinned provider does not serve it, or its prices cannot be read.
     """
     model, provider = settings.model, settings.provider
     try:
@@ -45,7 +45,7 @@ def card_found(
 
 
 def require_usable(card: ModelCard, settings: OpenRouterTeacherSettings) -> None:
-    """Raise TeacherError where the model does not fit the settings.
+    """Raise TeacherError if the model does not fit the settings.
 
     It must call tools, fit an answer of `max_tokens`, and support the reasoning asked for.
     """

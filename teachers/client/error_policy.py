@@ -55,7 +55,7 @@ class CallFault:
 
 
 def error_retry_after_s(headers: Mapping[str, str], error: Mapping[str, Any]) -> float | None:
-    """Return the seconds the server asks to wait, None where it does not.
+    """Return the seconds the server asks to wait, None if it does not.
 
     Sources in order: `retry-after-ms`; `Retry-After` in seconds or as a date (RFC 9110, 10.2.3); the error
     body; `X-RateLimit-Reset` in milliseconds since 1970.
@@ -76,7 +76,7 @@ def error_retry_after_s(headers: Mapping[str, str], error: Mapping[str, Any]) ->
 
 
 def _scaled(value: object, unit: float, since: float = 0.0) -> float | None:
-    """Return `value` times `unit`, less `since` and at least 0; None where it is no number."""
+    """Return `value` times `unit`, less `since` and at least 0; None if it is no number."""
     try:
         seconds = float(str(value)) * unit
     except ValueError:
@@ -87,7 +87,7 @@ def _scaled(value: object, unit: float, since: float = 0.0) -> float | None:
 
 
 def _until(value: str | None, now: float) -> float | None:
-    """Return the seconds until an HTTP date; None where it is none."""
+    """Return the seconds until an HTTP date; None if it is none."""
     try:
         return max(parsedate_to_datetime(value or "").timestamp() - now, 0.0)
     except (TypeError, ValueError, OverflowError):

@@ -43,7 +43,7 @@ class ModelCatalogue:
     async def models(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the catalogue's entries by model id.
 
-        Raises TeacherError where there is no network, the key is refused, or its limit is reached.
+        Raises TeacherError if there is no network, the key is refused, or its limit is reached.
         """
         async with self._lock:
             if self._fault is not None:  # it holds for every teacher of the server
@@ -62,9 +62,9 @@ class ModelCatalogue:
             return found
 
     async def endpoints(self, model: str) -> list[Mapping[str, Any]]:
-        """Return the endpoints that serve a model; none where the server has no such page.
+        """Return the endpoints that serve a model; none if the server has no such page.
 
-        Raises TeacherError where there is no network.
+        Raises TeacherError if there is no network.
         """
         if not self._key_page:
             return []
@@ -177,7 +177,7 @@ class ModelCatalogue:
 
 
 def charged_usage_nanousd(data: object) -> int | None:
-    """Return the total charge on a page, in nano-USD; None where it has none.
+    """Return the total charge on a page, in nano-USD; None if it has none.
 
     A page on a key has `usage`, and `byok_usage` at one's own providers; one on an account has `total_usage`.
     """

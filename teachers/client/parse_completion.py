@@ -53,7 +53,7 @@ def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def parse_json(text: str) -> object:
-    """Return the JSON value of a body, None where it is none."""
+    """Return the JSON value of a body, None if it is none."""
     try:
         return orjson.loads(text)
     except ValueError:
@@ -159,7 +159,7 @@ def _arguments(value: object) -> str:
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     """Return the calls as emitted.
 
-    Raises ValueError where one has no name or unreadable arguments.
+    Raises ValueError if one has no name or unreadable arguments.
     """
     found: list[ToolCall] = []
     for index, call in enumerate(message.get("tool_calls") or ()):

@@ -48,14 +48,14 @@ class HttpResponse:
 
     @property
     def redirected(self) -> str:
-        """Return the description of a redirect for errors; "" where the response is none."""
+        """Return the description of a redirect for errors; "" if the response is none."""
         return f"a redirect (HTTP {self.status}), which is not followed" if 300 <= self.status < 400 else ""
 
 
 class TransportFault(Exception):
     """No complete HTTP response came.
 
-    `sent` is False where the request cannot have reached the server; `generation_id` is from the response's
+    `sent` is False if the request cannot have reached the server; `generation_id` is from the response's
     headers.
     """
 
@@ -91,7 +91,7 @@ def _fault(error: Exception, generation_id: str | None = None) -> TransportFault
 
 
 def _proxy_of(url: str) -> str | None:
-    """Return the environment's proxy for a URL, None where there is none."""
+    """Return the environment's proxy for a URL, None if there is none."""
     parts = urlsplit(url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")

@@ -72,6 +72,6 @@ OFFLINE_PRICES: dict[str, PriceSettings] = {
 
 
 def find_bundled_price(model: str) -> Price | None:
-    """Return the price of a model per token, None where the table has none."""
+    """Return the price of a model per token, None if the table has none."""
     found = OFFLINE_PRICES.get(model)
     return None if found is None else price_of(found)

@@ -193,7 +193,7 @@ def _tier(override: Mapping[str, Any], base: Price) -> Tier:
 def price_of_catalogue(entry: Mapping[str, Any]) -> Price:
     """Return the price of an entry of `GET /models`, or of one endpoint of a model.
 
-    Raises ValueError where it cannot be read.
+    Raises ValueError if it cannot be read.
     """
     pricing: Mapping[str, Any] = entry.get("pricing") or {}
     try:

@@ -61,7 +61,7 @@ def sendable_question_message(message: Message) -> Message:
 
 
 def require_redacted(questions: Sequence[Question]) -> None:
-    """Raise PrivacyError where a question has text that was not redacted."""
+    """Raise PrivacyError if a question has text that was not redacted."""
     raw = sum(1 for question in questions if not question.redaction)
     if raw:
         raise PrivacyError(

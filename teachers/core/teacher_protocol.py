@@ -84,7 +84,7 @@ class Teacher(Protocol):
     async def check(self) -> None:
         """Check the teacher before the first call of a run.
 
-        Raises TeacherError where no call can succeed.
+        Raises TeacherError if no call can succeed.
         """
         ...
 
@@ -131,7 +131,7 @@ class HasAccount(Protocol):
 
 
 def account_of(teacher: Teacher) -> str:
-    """Return the account that a teacher's calls are charged to, "" where it cannot be read."""
+    """Return the account that a teacher's calls are charged to, "" if it cannot be read."""
     return teacher.account if isinstance(teacher, HasAccount) else ""
 
 

@@ -141,11 +141,11 @@ class BaseTeacherSettings(FrozenModel):
         return DataPolicy()
 
     def key_variable(self) -> str | None:
-        """Return the environment variable that holds the API key, None where none is needed."""
+        """Return the environment variable that holds the API key, None if none is needed."""
         return None
 
     def catalogue_url(self, environ: Mapping[str, str]) -> str | None:
-        """Return the server whose price list is kept with a run, None where there is no such list."""
+        """Return the server whose price list is kept with a run, None if there is no such list."""
         return None
 
     @model_serializer(mode="wrap")

@@ -92,7 +92,7 @@ def expected_costs_usd(items: Sequence[WantedAnswer], cached: bool) -> list[floa
 
 
 def expected_if_scarce(items: Sequence[WantedAnswer], room_nanousd: int) -> dict[OutgoingCall, int] | None:
-    """Return the expected cost of each item in nano-USD; None where the budget suffices."""
+    """Return the expected cost of each item in nano-USD; None if the budget suffices."""
     if not any(item.teacher.price != FREE for item in items):
         return None
     some = items[:: max(len(items) // _SAMPLE, 1)]

@@ -47,7 +47,7 @@ def database_error_reason(error: SQLAlchemyError | OSError) -> str:
 
 
 def _code_of(fault: BaseException) -> str:
-    """Return PostgreSQL's SQLSTATE or the name of SQLite's error code; "" where there is none."""
+    """Return PostgreSQL's SQLSTATE or the name of SQLite's error code; "" if there is none."""
     details = fault.args[0] if fault.args and isinstance(fault.args[0], dict) else {}
     names = ("sqlstate", "sqlite_errorname")
     return details.get("C") or next((code for name in names if (code := getattr(fault, name, None))), "")

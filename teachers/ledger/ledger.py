@@ -72,7 +72,7 @@ class Ledger:
     def __init__(self, url: str | URL, clock: Callable[[], float] = time.time) -> None:
         """Open the database; `clock` returns seconds since 1970.
 
-        Raises LedgerError where it cannot be opened.
+        Raises LedgerError if it cannot be opened.
         """
         self._engine = open_database(url)
         self._reader = self._engine.execution_options(ledger_read=True)
@@ -105,7 +105,7 @@ class Ledger:
             return connection.execute(select(answers.c.request_key).limit(1)).first() is None
 
     def server_time(self) -> datetime | None:
-        """Return the time of the database server, None where the database is a file."""
+        """Return the time of the database server, None if the database is a file."""
         if self.backend == "sqlite":
             return None
         with self._reading() as connection:
@@ -178,7 +178,7 @@ class Ledger:
     def reserve(self, intent: Intent) -> Grant | InFlightElsewhere:
         """Reserve an intent's amount in run, day and trace, or return why not.
 
-        Raises LedgerError where the run was not opened.
+        Raises LedgerError if the run was not opened.
         """
         return self.apply(intents=[intent])[1][0]
 
@@ -268,7 +268,7 @@ class Ledger:
         return len(done), sum(close.reservation.amount_nanousd - (close.cost_nanousd or 0) for close in done)
 
     def answer(self, request_key: str) -> str | None:
-        """Return the stored reply of a request as JSON, None where it was never bought."""
+        """Return the stored reply of a request as JSON, None if it was never bought."""
         return self.answers_to([request_key]).get(request_key)
 
     def remember(self, replies: Iterable[TeacherReply]) -> None:

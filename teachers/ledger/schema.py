@@ -205,7 +205,7 @@ def _create(engine: Engine) -> None:
 def open_database(url: str | URL) -> Engine:
     """Open the database, create missing tables and upgrade those of an earlier version.
 
-    Raises LedgerError where it cannot be opened or was written by a later version; the message names the
+    Raises LedgerError if it cannot be opened or was written by a later version; the message names the
     place and never a password.
     """
     try:

@@ -10,7 +10,7 @@ from tracemill.records.errors import LedgerError
 def copy_ledger(path: Path, place: Path) -> None:
     """Copy the ledger at `path` to `place`, also while another process writes to it.
 
-    No file is created beside it. Raises LedgerError where it cannot be read.
+    No file is created beside it. Raises LedgerError if it cannot be read.
     """
     log = path.with_name(f"{path.name}-wal")
     try:

@@ -80,7 +80,7 @@ class LedgerTransaction:
     def run(self, connection: Connection, closes: Sequence[Settlement], intents: Sequence[Intent]) -> None:
         """Book the settlements, then decide the intents in order; write everything that changed.
 
-        Raises LedgerError where an intent names a run that was never opened.
+        Raises LedgerError if an intent names a run that was never opened.
         """
         of_calls = {row.id: row for row in _rows(connection, _CALLS, [c.reservation.call_id for c in closes])}
         opened = {row.run_id: row for row in _rows(connection, _RUNS, [i.run_id for i in intents])}

@@ -35,7 +35,7 @@ class _Session(FrozenModel):
 def read_handwritten(folder: Path) -> tuple[dict[str, Mapping[str, Action]], str]:
     """Return the actions by step id and teacher, and a digest of all files.
 
-    Raises TeacherError where the folder has no such file, or one cannot be read.
+    Raises TeacherError if the folder has no such file, or one cannot be read.
     """
     found: dict[str, Mapping[str, Action]] = {}
     texts: list[str] = []

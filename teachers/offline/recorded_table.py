@@ -40,7 +40,7 @@ _FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, Arithmet
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """Recorded action of one model at a state; tokens and seconds are 0 where unknown.
+    """Recorded action of one model at a state; tokens and seconds are 0 if unknown.
 
     `reward` is the table's own judgement of the action (`correct` is 1 or 0), None without one.
     """
@@ -109,7 +109,7 @@ def recorded_table_state_key(messages: Sequence[Message]) -> str:
 def read_recorded(path: Path) -> list[RecordedState]:
     """Return the states of a table.
 
-    Raises TeacherError where it cannot be read, or a row or an answer is invalid.
+    Raises TeacherError if it cannot be read, or a row or an answer is invalid.
     """
     found: list[RecordedState] = []
     for number, row in enumerate(iter_recorded_table(path), 1):
@@ -127,7 +127,7 @@ def read_recorded(path: Path) -> list[RecordedState]:
 def iter_recorded_table(path: Path) -> Iterator[RecordedState | BrokenRow]:
     """Yield the lines of a table as states or broken rows.
 
-    Raises TeacherError where the file cannot be read to its end.
+    Raises TeacherError if the file cannot be read to its end.
     """
     try:
         prefixes = _prefixes(path.parent)

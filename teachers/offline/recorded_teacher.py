@@ -72,7 +72,7 @@ class RecordedTeacher(OfflineTeacher):
         )
 
     async def check(self) -> None:
-        """Raise TeacherError where the table cannot be read or has no answer of the model."""
+        """Raise TeacherError if the table cannot be read or has no answer of the model."""
         if not self._answers:
             raise TeacherError(
                 f"{self._settings.path} has no answer of {self.model!r}",

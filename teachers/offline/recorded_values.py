@@ -15,13 +15,13 @@ _TOKENS = (("in", "prompt_tokens"), ("out", "completion_tokens"))
 
 
 def recorded_reward_value(given: Mapping[str, Any]) -> float | None:
-    """Return the first reward that is a finite number, also as text; None where there is none."""
+    """Return the first reward that is a finite number, also as text; None if there is none."""
     found = (_number(given.get(name)) for name in REWARDS)
     return next((value for value in found if value is not None), None)
 
 
 def recorded_ending_value(given: Mapping[str, Any]) -> float | None:
-    """Return the outcome of the session with an action: 1 or more for solved, None where unknown."""
+    """Return the outcome of the session with an action: 1 or more for solved, None if unknown."""
     found = (_number(given.get(name)) for name in ENDINGS)
     return next((value for value in found if value is not None), None)
 
@@ -33,9 +33,9 @@ def is_unrewarded(given: Mapping[str, Any]) -> bool:
 
 
 def recorded_usage_values(given: Mapping[str, Any]) -> tuple[int, int, float] | None:
-    """Return prompt tokens, answer tokens and latency in seconds; 0 where missing.
+    """Return prompt tokens, answer tokens and latency in seconds; 0 if missing.
 
-    Return None where one is no number, negative, or beyond any call.
+    Return None if one is no number, negative, or beyond any call.
     """
     usage = given.get("usage")
     if usage is None:

@@ -11,7 +11,7 @@ _PATTERN = ("pattern", "query", "regex", "search_term", "keyword", "glob")
 
 
 def first_sim_tools_string(arguments: str, keys: Sequence[str]) -> str:
-    """Return the first of the keys that has a text in a JSON object; "" where none does."""
+    """Return the first of the keys that has a text in a JSON object; "" if none does."""
     try:
         value = json.loads(arguments)
     except ValueError:
@@ -38,7 +38,7 @@ class Toolbox:
         return cls(roles)
 
     def call(self, role: str, **hints: str) -> tuple[str, str] | None:
-        """Return name and JSON arguments of a call in a role, None where no tool has it."""
+        """Return name and JSON arguments of a call in a role, None if no tool has it."""
         function = self.roles.get(role)
         if function is None:
             return None

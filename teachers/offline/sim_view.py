@@ -27,7 +27,7 @@ _SYMBOL = re.compile(r"\b(?:def|class|function|func|fn)\s+(\w{3,})|\b(\w+Error)\
 class RequestView:
     """A summary of a request; `files` and `tests` are latest first.
 
-    `fault` is "" where the last results show none, else `missing`, `edit`, `test` or `other`.
+    `fault` is "" if the last results show none, else `missing`, `edit`, `test` or `other`.
     """
 
     files: tuple[str, ...]

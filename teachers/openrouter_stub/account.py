@@ -76,7 +76,7 @@ class StubAccount:
 
     @contextmanager
     def hold(self, nanousd: int) -> Iterator[bool]:
-        """Count a call as in flight during the block; yield False where the limit forbids it."""
+        """Count a call as in flight during the block; yield False if the limit forbids it."""
         most = self.settings.in_flight_usd
         fits = most is None or not self._held_nanousd or self._held_nanousd + nanousd <= usd_down(most)
         held_nanousd = nanousd if fits else 0

@@ -8,7 +8,7 @@ _REASONING = ("reasoning", "reasoning_details", "reasoning_content")
 
 
 def family_quirk_refusal(model: str, family: str, wanted: Mapping[str, Any]) -> str:
-    """Return why a model of this family refuses the request with HTTP 400; "" where it does not."""
+    """Return why a model of this family refuses the request with HTTP 400; "" if it does not."""
     messages: Sequence[Mapping[str, Any]] = wanted["messages"]
     if any(message.get("content") is None for message in messages):
         return "messages: content must be a string or a list of parts"

@@ -184,7 +184,7 @@ class StubServer:
         return await self._serve(request, asked, fault)
 
     async def _lose(self, request: web.Request, kind: FaultKind) -> web.Response | None:
-        """Return the response of a request lost before billing; None where it is not lost."""
+        """Return the response of a request lost before billing; None if it is not lost."""
         if kind in PAGES:
             return web.Response(status=PAGES[kind], text="<html>No</html>", content_type="text/html")
         if kind is FaultKind.STALLED:
@@ -194,7 +194,7 @@ class StubServer:
         return web.Response(status=504) if kind in (FaultKind.STALLED, FaultKind.DROPPED) else None
 
     def _served(self, model: str, wanted: dict[str, Any]) -> tuple[str, PriceSettings] | None:
-        """Return the provider that answers, and its prices; None where none may."""
+        """Return the provider that answers, and its prices; None if none may."""
         routing = wanted.get("provider") or {}
         if model not in self._settings.models:
             return None
@@ -302,7 +302,7 @@ def _within_max_price(prices: PriceSettings, most: dict[str, float] | None) -> b
 
 
 async def _listen(server: StubServer, host: str, port: int) -> tuple[web.AppRunner, str]:
-    """Open the socket; port 0 takes a free one. Raises ConfigError where it cannot."""
+    """Open the socket; port 0 takes a free one. Raises ConfigError if it cannot."""
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
@@ -324,7 +324,7 @@ async def serve(
 ) -> None:
     """Serve until cancelled; `on_ready` gets the base URL.
 
-    Raises ConfigError where the port is not available.
+    Raises ConfigError if the port is not available.
     """
     runner, url = await _listen(StubServer(settings or StubSettings()), host, port)
     try:

@@ -19,7 +19,7 @@ _ENOUGH = 20
 
 @dataclass(frozen=True, slots=True)
 class MeasuredUsage:
-    """The figures of one teacher, measured on `replies` replies; 0 where they are assumed."""
+    """The figures of one teacher, measured on `replies` replies; 0 if they are assumed."""
 
     replies: int = 0
     bytes_a_token: float = BYTES_A_TOKEN

@@ -42,7 +42,7 @@ class WantedAnswer:
     leave_nanousd: int = 0
 
     def bought(self, answers: Mapping[str, str]) -> str | None:
-        """Return the stored answer from `answers`, by request key; None where there is none."""
+        """Return the stored answer from `answers`, by request key; None if there is none."""
         return answers.get(self.key) or (answers.get(self.former_key) if self.former_key else None)
 
     @property

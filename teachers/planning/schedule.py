@@ -221,7 +221,7 @@ class Schedule:
             self._update_strand(strand, now)
 
     def _pop(self, now: float) -> OutgoingCall | None:
-        """Return the most urgent question that may go; None where none is ready."""
+        """Return the most urgent question that may go; None if none is ready."""
         while self._ready and self._comes_in_turn(self._ready[0][2].strand):
             _, _, chain, index, first = heapq.heappop(self._ready)
             step = chain.strand.steps[index]

@@ -38,7 +38,7 @@ class TeacherPace:
         self._needed[teacher] += 1
 
     def dropped(self, teacher: str, skipped: bool) -> None:
-        """Record that one of them is not asked; `skipped` where the step was decided without it."""
+        """Record that one of them is not asked; `skipped` if the step was decided without it."""
         self._left[teacher] -= 1
         self._skipped[teacher] += skipped
 

@@ -62,7 +62,7 @@ class ModelCard:
         return settings.max_tokens + room
 
     def heeds(self, parameter: str) -> bool:
-        """Return whether the model supports a request field; True where unknown."""
+        """Return whether the model supports a request field; True if unknown."""
         return self.parameters is None or parameter in self.parameters
 
 
@@ -106,7 +106,7 @@ def serves(endpoint: Mapping[str, Any], provider: str) -> bool:
 def read_model_info_of_endpoints(
     entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]], provider: str | None
 ) -> ModelCard | None:
-    """Return the card of a model as these endpoints serve it; None where none is `provider`'s.
+    """Return the card of a model as these endpoints serve it; None if none is `provider`'s.
 
     It has the highest price, the longest context and every ability among them. Raises ValueError where prices
     cannot be read.

@@ -77,7 +77,7 @@ class PriceBook:
         return self._charged.get(_key(server, model), 1.0)
 
     def _read(self) -> dict[str, dict[str, Any]]:
-        """Return the stored pages; none where the file is broken or of another schema."""
+        """Return the stored pages; none if the file is broken or of another schema."""
         if self._pages is None:
             self._pages = {}
             if self.path is not None and self.path.exists():
@@ -91,7 +91,7 @@ class PriceBook:
         return self._pages
 
     def card(self, server: str, model: str, provider: str | None) -> tuple[ModelCard, str] | None:
-        """Return the stored card of a model and the day it was read (UTC); None where there is none."""
+        """Return the stored card of a model and the day it was read (UTC); None if there is none."""
         page = self._read().get(_key(server, model))
         if page is None:
             return None

@@ -204,7 +204,7 @@ COUNTED = ("calls", "answers")
         ("0 3 * *", "UTC", "--cron '0 3 \\* \\*' is not valid; expected five fields"),
         ("*/20 * * * * *", "UTC", "is not valid; expected five fields"),
         ("61 3 * * *", "UTC", "--cron '61 3 .*' is not valid; expected five fields"),
-        ("0 3 31 2 *", "UTC", "--cron '0 3 31 2 \\*' never comes; expected a day that its month has"),
+        ("0 3 31 2 *", "UTC", "--cron '0 3 31 2 \\*' never occurs; expected a day that its month has"),
         ("0 3 * * *", "Mars/Olympus", "--timezone 'Mars/Olympus' is unknown; expected a name such as"),
     ],
 )

@@ -379,7 +379,7 @@ def normalize_command(settings: "RunSettings", as_json: bool) -> None:
 def publish_command(
     settings: "RunSettings", asked: str | None, public: bool, accept_drift: bool, as_json: bool
 ) -> None:
-    """Run `tracemill release publish`. Raises ConfigError where no dataset is named."""
+    """Run `tracemill release publish`. Raises ConfigError if no dataset is named."""
     from tracemill.flows.publish.publish_run import PublishOptions, publish_release
 
     if settings.release.hub is None:

@@ -121,7 +121,7 @@ def _checks() -> Iterator[tuple[str, Check]]:
 
 
 def run_doctor_checks(settings: RunSettings, live: bool = False, yes: bool = False) -> int:
-    """Print a line per check; return 0 where all pass, else 2.
+    """Print a line per check; return 0 if all pass, else 2.
 
     `live` adds checks that call teachers and the Hub; `yes` skips the confirmation. Raises InterruptTold
     where they are interrupted.

@@ -88,7 +88,7 @@ def _cap(found: Estimate) -> str:
 
 
 def _within(found: Estimate, cap_usd: float) -> str:
-    """Return a line on the largest share of the steps whose cost the cap covers, "" where there is none."""
+    """Return a line on the largest share of the steps whose cost the cap covers, "" if there is none."""
     within = [each for each in found.by_share if each.usd <= cap_usd]
     if not within:
         return ""

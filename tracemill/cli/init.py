@@ -144,7 +144,7 @@ def _check_may_write(config: Path, asks: bool, yes: bool, force: bool) -> None:
 
 
 def _usual_sources() -> "dict[SourceKey, list[str]]":
-    """Return the sessions of Claude Code on this machine. Raises ConfigError where there are none."""
+    """Return the sessions of Claude Code on this machine. Raises ConfigError if there are none."""
     from tracemill.ingesters.claude_code.retention import config_folder
 
     if not (folder := config_folder() / "projects").is_dir():

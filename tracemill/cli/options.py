@@ -57,7 +57,7 @@ ConfigOption = Annotated[
 
 
 def required_configuration(config: Path | None) -> Path:
-    """Return the configuration of a command that needs one. Raises ConfigError where there is none."""
+    """Return the configuration of a command that needs one. Raises ConfigError if there is none."""
     if config is None:
         raise ConfigError(
             "no configuration is named, and this folder has none",

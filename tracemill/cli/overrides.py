@@ -42,7 +42,7 @@ def sample_overrides(size: int | None, seed: int | None) -> dict[str, Any]:
 def select_overrides(
     project: Sequence[str] | None, deny_project: Sequence[str] | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
-    """Return the table `[select]`; empty where nothing is given."""
+    """Return the table `[select]`; empty if nothing is given."""
     given = {"projects": project, "deny_projects": deny_project, "since": since, "until": until}
     chosen = {key: value for key, value in given.items() if value}
     return {"select": chosen} if chosen else {}

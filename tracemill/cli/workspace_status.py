@@ -62,7 +62,7 @@ def show_workspace(
 
 
 def _stored_pairs(work: Workspace, source: str | None) -> list[DPOPair]:
-    """Return the pairs that were made, those of `source` where one is named."""
+    """Return the pairs that were made, those of `source` if one is named."""
     stored = load_pairs(work) + find_siblings(work)[0]
     return [pair for pair in stored if source in (None, pair.label_source)]
 

@@ -289,7 +289,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
         return log_probs
 
     def _note(self, name: str, values: Tensor) -> None:
-        """Log the mean of these values over all processes; nothing where there are none."""
+        """Log the mean of these values over all processes; nothing if there are none."""
         found: Any = self.accelerator.reduce(
             torch.stack([values.sum(), torch.tensor(float(values.numel()), device=values.device)])
         )
@@ -371,7 +371,7 @@ class ComposerReplicationTrainer(GRPOTrainer):
 
 
 def _pad_left(rows: Sequence[Sequence[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return token ids as `[B, L]`, padded on the left, and 1 where they are no padding."""
+    """Return token ids as `[B, L]`, padded on the left, and 1 if they are no padding."""
     longest = max(map(len, rows))
     ids = torch.full((len(rows), longest), pad_id)
     seen = torch.zeros_like(ids)

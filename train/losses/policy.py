@@ -114,7 +114,7 @@ def dppo_loss(
 
         w (-k adv_tau A r + kl_tau (a - b)^2)
 
-    k is 0 where the token moved too far in the direction of its advantage: d > dppo_mask_high where A > 0, d
+    k is 0 if the token moved too far in the direction of its advantage: d > dppo_mask_high where A > 0, d
     < -dppo_mask_low where A <= 0; else 1. Gradients flow through r and a - b, not through k. All tensors have
     one shape, in nats; mask: 0 for a token that does not count; w: loss_weights, 1 where None. No kept token:
     0 with zero gradients.

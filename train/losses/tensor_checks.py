@@ -56,7 +56,7 @@ def as_keep_or_all(mask: Tensor | None, values: Tensor, name: str = "mask") -> T
 
 
 def kept_rows(keep: Tensor | None) -> Tensor | None:
-    """Return the indices of kept tokens in the flattened batch, `[n]`; None where all of them are kept."""
+    """Return the indices of kept tokens in the flattened batch, `[n]`; None if all of them are kept."""
     return None if keep is None else keep.flatten().nonzero().squeeze(1)
 
 

@@ -84,7 +84,7 @@ def log_normalizers(
 
 
 def expectation_terms(log_weight: Tensor, value: Tensor) -> Tensor:
-    """Return exp(log_weight) * value, and 0 where the weight is 0, as 0 log 0 is 0. NaN stays NaN."""
+    """Return exp(log_weight) * value, and 0 if the weight is 0, as 0 log 0 is 0. NaN stays NaN."""
     weight = log_weight.exp()
     return weight * torch.where(weight > 0, value, 0)
 

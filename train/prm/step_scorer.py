@@ -67,7 +67,7 @@ class StepScorer:
         return self._probabilities([self._ids(row) for row in rows])
 
     def score_what_renders(self, rows: Sequence[Mapping[str, Any]]) -> list[float | None]:
-        """Return the probability of each row's action, None where the chat template refuses the row."""
+        """Return the probability of each row's action, None if the chat template refuses the row."""
         ids: list[list[int] | None] = []
         for row in rows:
             try:

@@ -43,7 +43,7 @@ _OPEN, _CLOSE = "<function=", "</function>"
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """One call of a model; `offered` are the tools as sent, None where they were part of the text."""
+    """One call of a model; `offered` are the tools as sent, None if they were part of the text."""
 
     prompt: tuple[Message, ...]
     answer: Message

@@ -92,7 +92,7 @@ def v0_action_response(event: V0Event) -> V0Response:
 
 
 def v0_action_call_id(event: V0Event) -> str | None:
-    """Return the id of the call an event belongs to, None where it has no call metadata."""
+    """Return the id of the call an event belongs to, None if it has no call metadata."""
     return first_text(event.call.get("tool_call_id")) if event.call else None
 
 

@@ -23,7 +23,7 @@ class Delegation:
 
     @property
     def call_id(self) -> str | None:
-        """Return the call that delegated, None where it was not a tool call."""
+        """Return the call that delegated, None if it was not a tool call."""
         value: Any = (self.action.call or {}).get("tool_call_id")
         return value if isinstance(value, str) else None
 

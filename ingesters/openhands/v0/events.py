@@ -41,7 +41,7 @@ class V0Event:
     call: Mapping[str, Any] | None = None
 
     def field(self, name: str) -> str:
-        """Return a text field, "" where it is missing or not text."""
+        """Return a text field, "" if it is missing or not text."""
         value = self.fields.get(name)
         return value if isinstance(value, str) else ""
 
@@ -173,7 +173,7 @@ def unread_v0_event(raw: Mapping[str, Any]) -> list[str]:
 
 
 def recorded_message(call: Any) -> dict[str, Any] | None:
-    """Return the message of the response in the metadata of a call, None where there is none."""
+    """Return the message of the response in the metadata of a call, None if there is none."""
     response = call.get("model_response") if isinstance(call, dict) else None
     choices = response.get("choices") if isinstance(response, dict) else None
     first = choices[0] if isinstance(choices, list) and choices else None

@@ -113,7 +113,7 @@ def observation_exit_error(code: int | None) -> tuple[bool | None, ErrorKind | N
 
 
 def observation_exit_code(event: V0Event) -> int | None:
-    """Return the exit code of a command, None where there is none."""
+    """Return the exit code of a command, None if there is none."""
     nested = event.fields.get("metadata")
     code = (nested if isinstance(nested, dict) else event.fields).get("exit_code")
     return code if isinstance(code, int) and not isinstance(code, bool) else None
@@ -133,7 +133,7 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def recall_observation_text(event: V0Event, seen: set[str]) -> str:
-    """Return a stand-in text of recalled context, "" where there is none.
+    """Return a stand-in text of recalled context, "" if there is none.
 
     `seen` holds the names of knowledge already shown in this context and is extended.
     """

@@ -100,7 +100,7 @@ class V0Messages:
         return Message("tool", text, (), call_id, name, is_error, kind)
 
     def text(self, event: V0Event, knowledge: set[str]) -> Message | None:
-        """Return an event that is neither an action of the model nor a result; None where not shown."""
+        """Return an event that is neither an action of the model nor a result; None if not shown."""
         if event.is_action:
             return _user_action_message(event)
         limit = self._settings.max_message_chars

@@ -56,12 +56,12 @@ KNOWN_KINDS = SHOWN_KINDS | {
 
 
 def v1_event_kind(event: Event) -> str:
-    """Return the kind of an event, `untyped` where it names none."""
+    """Return the kind of an event, `untyped` if it names none."""
     return first_text(event.get("kind")) or "untyped"
 
 
 def event_text_field(event: Event, name: str) -> str:
-    """Return a text field, "" where it is missing or not text."""
+    """Return a text field, "" if it is missing or not text."""
     value = event.get(name)
     return value if isinstance(value, str) else ""
 

@@ -61,7 +61,7 @@ class V1Source:
 def traces_of_v1_folder(folder: Path, report: IngestReport) -> Iterator[Trace | None]:
     """Yield the trace of a conversation folder (or of its `events` folder), then those of its subagents.
 
-    None stands for one without a step. Raises SourceError where the events cannot be listed.
+    None stands for one without a step. Raises SourceError if the events cannot be listed.
     """
     root = folder.parent if folder.name == "events" else folder
     events = list(_event_files(root / "events" if (root / "events").is_dir() else folder, report))
@@ -269,7 +269,7 @@ def _version(source: V1Source) -> str:
 
 
 def _at(value: Any, *path: str) -> Any:
-    """Return the value under nested keys, None where a level is missing."""
+    """Return the value under nested keys, None if a level is missing."""
     for key in path:
         value = as_mapping(value).get(key)
     return value
