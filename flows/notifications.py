@@ -112,7 +112,7 @@ def _find_block(client: "SyncPrefectClient", block: str) -> "UUID":
 def _apply(
     client: "SyncPrefectClient", settings: NotificationSettings, occasion: Occasion, blocks: "list[UUID]"
 ) -> Iterator[str]:
-    """Make, replace or remove the automation of an occasion; yield what was done."""
+    """Make, replace or remove the automation of an occasion; yield the changes."""
     existing = client.read_automations_by_name(automation_name(occasion))
     for each in existing:
         client.delete_automation(each.id)

@@ -155,7 +155,7 @@ def _say_skipped(passed_over: dict[str, int], not_read: dict[str, list[str]]) ->
 
 
 def _workspace_of(path: Path, given: Path | None) -> Workspace | None:
-    """Return the given workspace, or the one that the path is or lies in."""
+    """Return the given workspace, or the one that contains the path."""
     if given is not None:
         return Workspace.open(given, create=False, writes=False)
     place = path.absolute()

@@ -56,7 +56,7 @@ class NotRead:
 
 @dataclass(slots=True)
 class Census:
-    """Counts by format and version, and what is not read."""
+    """Counts by format and version, and the unread files and lines."""
 
     found: dict[tuple[str, str], VersionCensus] = field(default_factory=dict)
     not_read: list[NotRead] = field(default_factory=list)

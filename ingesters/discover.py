@@ -121,7 +121,7 @@ def _walk(folder: Path, recall: Recall) -> Iterator[SourceFile]:
 
 
 def _agent_folders(folder: Path, hidden: set[str]) -> Iterator[Path]:
-    """Yield the session folders of agents below a folder; those behind a link are skipped."""
+    """Yield the session folders of agents below a folder; linked folders are skipped."""
     for name in AGENT_FOLDERS:
         if name.partition("/")[0] not in hidden:
             continue
@@ -170,7 +170,7 @@ def why_unread(file: SourceFile) -> str:
 
 
 def find_encoding_error(path: Path) -> str:
-    """Return what is wrong with the encoding of a file, "" if nothing is or it cannot be read.
+    """Return the encoding error of a file, "" without one or if it cannot be read.
 
     That is another encoding than UTF-8, or lines that end in a carriage return alone.
     """

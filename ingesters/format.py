@@ -18,7 +18,7 @@ RowReader = Callable[[Any, str, IngestReport, Path | None], Iterable[Trace | Non
 class RecordKind(NamedTuple):
     """A kind of record, or of part of one, with its keys.
 
-    `known` says whether the reader knows the kind, None if it has no list of kinds. `known_keys` are the
+    `known` says whether the reader supports the kind, None if it has no list of kinds. `known_keys` are the
     keys it knows of the kind, None if it has no list.
     """
 

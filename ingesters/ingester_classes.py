@@ -105,13 +105,13 @@ class OpenHandsIngester(SessionIngester):
 
 
 class SWEAgentIngester(SessionIngester):
-    """Reader of trajectories of SWE-agent: `.traj` files and the folders they lie in."""
+    """Reader of trajectories of SWE-agent: `.traj` files and their folders."""
 
     source = "swe_agent"
 
 
 class MiniSWEAgentIngester(SessionIngester):
-    """Reader of trajectories of mini-swe-agent: `.traj.json` files and the folders they lie in."""
+    """Reader of trajectories of mini-swe-agent: `.traj.json` files and their folders."""
 
     source = "mini_swe_agent"
 

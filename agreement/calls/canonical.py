@@ -61,7 +61,7 @@ def exact_key(action: Action) -> str:
 def canonical_key(
     action: Action, tools: Sequence[ToolSpec] = (), cwd: str | None = None, harness: str = ""
 ) -> str:
-    """Return the key of what the action does, whatever its spelling (see `canonicalize_action`)."""
+    """Return a key that is equal for actions of one effect in any spelling (see `canonicalize_action`)."""
     return canonicalize_action(action, tools, cwd, harness).key
 
 

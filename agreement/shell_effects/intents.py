@@ -23,7 +23,7 @@ _OTHER_CHANGES |= dict.fromkeys([("chmod",), ("chown",), ("chgrp",)], ("rights",
 def find_shell_intent(
     judged: CommandEffect, parts: Sequence[Any], commands: Sequence[SimpleCommand], folder: str
 ) -> tuple[Any, ...]:
-    """Return what a pipeline is about.
+    """Return the intent of a pipeline.
 
     That is a file or folder with what is done to it, else its words or the script.
     """

@@ -69,7 +69,7 @@ _TEST = re.compile(r"-[a-z]")
 
 
 def parse_search_command(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> ActionEffect | None:
-    """Return the search that a command is; None if it is none, or has unknown options."""
+    """Parse a command as a search; None if it is not one, or has unknown options."""
     program = words[0].rsplit("/", 1)[-1] if words else ""
     if program in GREPS:
         return _grep(list(words[1:]), folder, then, _VALUED.get(program, "dDf"), GREPS[program])
@@ -79,7 +79,7 @@ def parse_search_command(words: Sequence[str], folder: str, then: tuple[Any, ...
 
 
 def parse_find_search(argv: tuple[str, ...], folder: str, then: tuple[Any, ...]) -> ActionEffect | None:
-    """Return the search that a `find` with `grep` on its hits is.
+    """Parse a `find` with `grep` on its hits as a search.
 
     `find . -name '*.py' | xargs grep X` is `grep -r --include='*.py' X .`.
     """
@@ -112,7 +112,7 @@ def parse_term_search(
 
 
 def parse_native_search(arguments: Mapping[str, Any], cwd: str | None) -> ActionEffect | None:
-    """Return the text search that a tool call with a `pattern` is; None without a pattern."""
+    """Parse a tool call with a `pattern` as a text search; None without a pattern."""
     pattern = _first_text(arguments, _PATTERNS)
     if pattern is None:
         return None
@@ -131,7 +131,7 @@ def parse_native_search(arguments: Mapping[str, Any], cwd: str | None) -> Action
 
 
 def parse_name_search(arguments: Mapping[str, Any], cwd: str | None) -> ActionEffect | None:
-    """Return the name search that a tool call with a `pattern` is; None without a pattern."""
+    """Parse a tool call with a `pattern` as a name search; None without a pattern."""
     pattern = _first_text(arguments, _NAME_PATTERNS)
     scope = _first_text(arguments, _PLACES) or cwd or "."
     if pattern is None:

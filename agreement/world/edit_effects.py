@@ -65,7 +65,7 @@ def build_removal_edit_effects(path: str, world: EnvironmentState) -> tuple[Acti
 
 
 def build_patch_edit_effects(patch: str, world: EnvironmentState) -> tuple[ActionEffect, ...]:
-    """Return what a patch does to each file it names, in order; none if it names no file."""
+    """Return the effects of a patch on each file it names, in order; none if it names no file."""
     effects: list[ActionEffect] = []
     for each in read_patch(patch):
         of_file = _patched(each, patch, world)

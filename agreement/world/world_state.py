@@ -86,7 +86,7 @@ class EnvironmentState:
     after: Mapping[str, FileText | None] = field(default_factory=dict)
 
     def text_of(self, path: str) -> FileText | None:
-        """Return what is known of a file's text, None if nothing is."""
+        """Return the known text of a file, None if nothing is known."""
         if path in self.after:
             return self.after[path]
         return self.record.text_of(path, self.cut)

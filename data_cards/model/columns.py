@@ -99,7 +99,7 @@ _OTHERS = """prompt chosen rejected completion completions label labels privileg
 
 
 def short_config(config: str, max_tokens: int) -> str:
-    """Return the name of a config cut to so many tokens, a multiple of 1,024."""
+    """Return the name of a config cut to `max_tokens`, a multiple of 1,024."""
     return f"{config}_{max_tokens // 1024}k"
 
 

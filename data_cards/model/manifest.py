@@ -136,7 +136,7 @@ class ChangeEntry(_Frozen):
 
 
 class Manifest(_Frozen):
-    """The facts of a release for programs.
+    """The metadata of a release for programs.
 
     `rows` are its pairs, and shares are of those. `labels` describes single actions, which `sources`,
     `presentation_shares` and `unverified_rows` count too. `content_fingerprint` covers the rows of all tables

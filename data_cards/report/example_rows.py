@@ -90,7 +90,7 @@ class PackedPairs(NamedTuple):
 
     @classmethod
     def of(cls, content: Row) -> "PackedPairs":
-        """Pack what the page holds of the pairs."""
+        """Pack the content that the page holds for the pairs."""
         rows = [{key: value for key, value in row.items() if key not in _TEXTS} for row in content["rows"]]
         texts = [[row[key] for key in _TEXTS] for row in content["rows"]]
         return cls(pack_json({"rows": rows}), pack_json({"messages": content["messages"], "texts": texts}))
@@ -119,7 +119,7 @@ class _Text:
         return cls(text).cut(most).escaped()
 
     def cut(self, most: int) -> "_Text":
-        """Return at most so many characters of it, two thirds of them at the start."""
+        """Return at most `most` characters of it, two thirds of them from the start."""
         if len(self.head) + len(self.tail) <= most:
             return self
         whole = self.head if not self.left_out else ""

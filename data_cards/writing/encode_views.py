@@ -136,7 +136,7 @@ def _one_turn(encoder: RowEncoder, pair: DPOPair) -> list[Row]:
 
 
 def encode_hint_text(kept: NormalizedDPOPair) -> str:
-    """Return the hint at a step: what was done, the error if it failed, and the better action."""
+    """Return the hint at a step: the agent's action, its error if it failed, and the better action."""
     failure = f"{_FAILED}\n{shorten_view_text(kept.error)}\n\n" if kept.error else ""
     return f"{_DONE}\n{kept.rejected_text}\n\n{failure}{_better(kept.pair)}\n{kept.chosen_text}"
 
@@ -224,7 +224,7 @@ def _origin(origin: StepOrigin) -> Row:
 
 
 def _prompt(encoder: RowEncoder, messages: Sequence[Message]) -> str:
-    """Render a conversation as text, up to where the agent speaks."""
+    """Render a conversation as a text that ends before the agent's answer."""
     return "".join(encoder.cached(message, _as_text) for message in messages) + _AGENT
 
 

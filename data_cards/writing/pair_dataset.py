@@ -19,7 +19,7 @@ def pairs_to_dataset(pairs: "Iterable[DPOPair | NormalizedDPOPair]") -> "Dataset
     """Return pairs as a `datasets.Dataset` in the conversational format of TRL's DPOTrainer.
 
     Its columns are those of a release's config `dpo`: `prompt`, `chosen`, `rejected` and `tools`, and what is
-    known of each pair. It lies in memory; columns that only normalising or releasing fills are empty.
+    known of each pair. It is in memory; columns that only normalising or releasing fills are empty.
     """
     from datasets import Dataset
 

@@ -110,7 +110,7 @@ class ClaudeCodeEnvironment(_TaskEnvironment):
         return self._call("Write", file_path=file_path, content=content)
 
     def Edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> str:
-        """Replace a text that stands in a file exactly once, or everywhere.
+        """Replace a text that occurs in a file exactly once, or everywhere.
 
         Args:
             file_path: Absolute path of the file.
@@ -171,9 +171,9 @@ class OpenHandsEnvironment(_TaskEnvironment):
             command: One of view, create, str_replace, insert, undo_edit.
             path: Absolute path of a file or folder.
             file_text: Text of a new file.
-            old_str: Text to replace; it stands in the file once.
+            old_str: Text to replace; it occurs in the file once.
             new_str: Text to put in its place, or to insert.
-            insert_line: Line behind which to insert.
+            insert_line: Line after which to insert.
             view_range: First and last line to view.
         """
         return self._call(

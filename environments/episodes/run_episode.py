@@ -39,7 +39,7 @@ class Episode:
 
     @property
     def findings(self) -> tuple[HackFinding, ...]:
-        """Return what the monitors saw."""
+        """Return the findings of the monitors."""
         return self.judgement.findings
 
     @property

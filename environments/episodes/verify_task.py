@@ -39,7 +39,7 @@ def verify_task(task: Task, sandbox: Sandbox, repeat: int = 1) -> TaskRewards:
 def judge_candidate(
     task: Task, repository: Path, sandbox: Sandbox
 ) -> tuple[Verdict, tuple[HackFinding, ...]]:
-    """Judge a candidate repository; return the verdict and what the code monitor sees in it."""
+    """Judge a candidate repository; return the verdict and the code monitor's findings."""
 
     def replace(folder: Path) -> None:
         shutil.rmtree(folder)

@@ -26,7 +26,7 @@ from tracemill.records.message import ToolCall
 
 @dataclass(frozen=True)
 class EpisodeJudgement:
-    """The judgement of an episode: the verdict of the tests, and what the monitors saw."""
+    """The judgement of an episode: the verdict of the tests, and the findings of the monitors."""
 
     verdict: Verdict
     findings: tuple[HackFinding, ...]
@@ -99,7 +99,7 @@ class TaskWorkspace:
         self._sandbox.hand_over(make_readable(self.repository))
 
     def save(self, folder: Path) -> None:
-        """Copy the repository and `/tmp` as they stand into a folder."""
+        """Copy the current repository and `/tmp` into a folder."""
         shutil.copytree(self.repository, folder / "repository", symlinks=True)
         shutil.copytree(self._scratch, folder / "tmp", symlinks=True)
 

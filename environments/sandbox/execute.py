@@ -86,7 +86,7 @@ class _Reader(threading.Thread):
 
     @property
     def output(self) -> bytes:
-        """Return what was kept."""
+        """Return the kept bytes."""
         return bytes(self._kept)
 
     def run(self) -> None:

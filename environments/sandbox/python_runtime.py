@@ -55,7 +55,7 @@ def make_readable(folder: Path) -> Path:
 
 
 def shared_packages(names: Sequence[str]) -> Path:
-    """Return a folder of distributions and of what they require, made and compiled once for this process.
+    """Return a folder of distributions and of their requirements, made and compiled once for this process.
 
     It is mounted read-only. Raises EnvironmentTaskError for one that is not installed here.
     """
@@ -72,7 +72,7 @@ def shared_packages(names: Sequence[str]) -> Path:
 
 
 def copy_packages(names: Iterable[str], folder: Path) -> None:
-    """Copy the files of distributions and of what they require into a folder.
+    """Copy the files of distributions and of their requirements into a folder.
 
     Raises EnvironmentTaskError for one that is not installed here.
     """

@@ -31,7 +31,7 @@ class CommandFailed(Exception):
     """A command ended with a code other than 0, or was stopped by a timeout."""
 
     def __init__(self, text: str, kind: str) -> None:
-        """Keep what the agent is shown and why the call counts as failed."""
+        """Set the text shown to the agent and the reason why the call counts as failed."""
         super().__init__(text)
         self.text, self.kind = text, kind
 
@@ -321,7 +321,7 @@ TOOLS = {
 
 
 def main() -> None:
-    """Read a request from stdin, execute it, write the answer behind its marker."""
+    """Read a request from stdin, execute it, write the answer after its marker."""
     request = json.loads(sys.stdin.read())
     state = request["state"]
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -78,7 +78,7 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The usable states of a table in order, and what was skipped, by reason.
+    """The usable states of a table in order, and the number of skipped rows, by reason.
 
     `prices` has the price of each model and its source.
     """

@@ -46,7 +46,7 @@ class RedactionVersion:
 
     @classmethod
     def of(cls, redactor: "Redactor | None", key: bytes) -> "RedactionVersion":
-        """Return the version of a redactor; None stands for text that stays as recorded.
+        """Return the version of a redactor; None means text that stays as recorded.
 
         `key` keeps hashes from being guessed.
         """

@@ -27,6 +27,6 @@ stood for today's first versions, so that nothing in such a workspace is read, r
 
 
 def versions_text(of: str, versions: Mapping[str, int]) -> str:
-    """Return a text that identifies the versions behind one kind of stored result."""
+    """Return a text that identifies the versions that make one kind of stored result."""
     text = canonical_json(dict(versions))
     return _FIRST_DIGESTS.get((of, text), text)

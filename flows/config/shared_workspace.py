@@ -35,7 +35,7 @@ def place_workspace(given: str) -> Path:
 
 
 def require_shared_ledger(workspace: object, ledger_url: object) -> None:
-    """Raise ConfigError for a workspace behind a URL without a ledger that other machines can use."""
+    """Raise ConfigError for a workspace at a URL without a ledger that other machines can use."""
     if isinstance(workspace, str) and is_url(workspace) and not _is_shared(ledger_url):
         raise ConfigError(
             f"the workspace {workspace} has no ledger on PostgreSQL",

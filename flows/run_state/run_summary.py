@@ -120,7 +120,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseOutcome:
-    """Result of the release stage: where the release lies, or why there is none."""
+    """Result of the release stage: the place of the release, or the reason for none."""
 
     path: str | None
     version: str | None

@@ -48,7 +48,7 @@ UNREADABLE = CommandEffect(Operation.RUN, None, True)
 
 @lru_cache(maxsize=4096)
 def find_command_operation(line: str) -> CommandEffect:
-    """Return what a command line does.
+    """Return the operation of a command line.
 
     A line that begins with a submission is FINISH. Else the first command that writes files decides, else the
     first that is not set-up (`cd`, `echo`, `export`, ...). `cd X &&` is folded into relative paths. A line

@@ -39,7 +39,7 @@ def step_text(content: Any) -> str:
 
 
 def _plain(content: Any) -> Any:
-    """Return content with the images that lie in files as texts."""
+    """Return content with images in files replaced by texts."""
     if not isinstance(content, list):
         return content
     return [_image(part) for part in content]

@@ -227,7 +227,7 @@ class _Reader:
         return uuid
 
     def _set_session_facts(self, record: dict[str, Any], main: str | None) -> None:
-        """Set the facts of the session from the first records that name them."""
+        """Set the metadata of the session from the first records that contain it."""
         session = self.session
         session.first_uuid = session.first_uuid or main
         session.session_id = session.session_id or field_text(record, "sessionId")
@@ -419,7 +419,7 @@ class _Reader:
             self._withdrawn.update(field_strings(record["retractedMessageUuids"]))
 
     def _read_progress(self, record: dict[str, Any]) -> None:
-        """Read the call that started a subagent, and that there is such an agent.
+        """Record a subagent and the call that started it.
 
         Progress records repeat the calls and results of a subagent, but not its text.
         """

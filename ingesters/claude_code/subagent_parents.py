@@ -46,7 +46,7 @@ def find_subagent_parent(path: Path, session: SessionFile, chain: AgentChain) ->
 def subagent_session_folder(path: Path) -> Path | None:
     """Return the folder of the session that an agent's file belongs to, None if the path names none.
 
-    The session's own file lies beside this folder, under the same name.
+    The session's own file is beside this folder, under the same name.
     """
     folder = path.parent.parent.parent if _workflow_run(path) else path.parent
     return folder.parent if folder.name == "subagents" else None

@@ -65,7 +65,7 @@ class Verdicts:
 
 
 def verdict_file_paths(path: Path) -> tuple[str, ...]:
-    """Return the paths where verdicts on a run may lie, the nearest first."""
+    """Return the possible paths of verdicts on a run, the nearest first."""
     return tuple(str(folder / name) for folder in (path.parent, path.parent.parent) for name in _NAMES)
 
 

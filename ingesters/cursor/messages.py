@@ -150,7 +150,7 @@ def usage_of(message: Record) -> Usage | None:
 
 
 def time_of(message: Record) -> str | None:
-    """Return when a message was made, as ISO 8601; a time on the clock of a window is none."""
+    """Return when a message was made, as ISO 8601; None if it is a window's clock time."""
     created = message.get("createdAt")
     if isinstance(created, str) and created:
         return created

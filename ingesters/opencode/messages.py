@@ -270,7 +270,7 @@ def _text_of(part: Part, kind: str) -> str:
 
 
 def parse_usage(finish: Part) -> Usage:
-    """Return the tokens and cost of an answer; prompt tokens are those read anew, from and into the cache.
+    """Return the tokens and cost of an answer; prompt tokens are uncached, cache-read and cache-written ones.
 
     Later versions record a total and count thoughts apart from the output; earlier ones count them in it.
     """

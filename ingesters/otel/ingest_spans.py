@@ -178,7 +178,7 @@ class _Reader:
         )
 
     def _turn(self, span: OtelSpan) -> PromptTurn | None:
-        """Return the turn of a span, None and counted where it is none."""
+        """Return the turn of a span; None, and counted, if the span is not a turn."""
         report = self.report
         if not has_content(span) or _OUTPUT not in span.attributes or _INPUT not in span.attributes:
             report.skipped[FAILED_CALL if span.failed else NO_MESSAGES] += 1

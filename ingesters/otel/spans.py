@@ -148,7 +148,7 @@ def structured(value: Any) -> Any:
 
 
 def _python_value(text: str) -> Any:
-    """Return a Python literal as a value of JSON, None if it is none."""
+    """Parse a Python literal as a JSON value, None if it is not one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a backslash in a text
         try:

@@ -139,7 +139,7 @@ def summary_text(summary: Any) -> str:
 
 
 def parse_usage(value: Any) -> Usage:
-    """Return the tokens and cost of an answer; prompt tokens are those read anew, from and into the cache."""
+    """Return the tokens and cost of an answer; with cached tokens among the prompt tokens."""
     usage = as_mapping(value)
     fresh, read, written = (_count(usage.get(key)) for key in ("input", "cacheRead", "cacheWrite"))
     prompt = None if fresh is None else fresh + (read or 0) + (written or 0)

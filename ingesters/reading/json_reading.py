@@ -71,7 +71,7 @@ def read_json(
 ) -> Any:
     """Return the JSON value of a file (compressed too).
 
-    What `preamble` matches at the beginning of the file stands before the value and is left out. Raises
+    What `preamble` matches at the beginning of the file is skipped. Raises
     SourceError if the file cannot be read.
     """
     with raise_source_errors(path), open_bytes(path) as stream:

@@ -56,7 +56,7 @@ def open_remote(url: str) -> Iterator[Any]:
 
 
 def remote_file_version(url: str) -> RemoteVersion:
-    """Return size and version of a file behind an http(s) URL.
+    """Return size and version of a file at an http(s) URL.
 
     Raises SourceError if the server does not support byte ranges.
     """

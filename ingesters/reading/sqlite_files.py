@@ -23,7 +23,7 @@ _TRIES = 3
 def open_database(path: Path, with_log: bool = True) -> Iterator[sqlite3.Connection]:
     """Open a database for reading; texts are given as bytes.
 
-    Without `with_log` what stands in its log alone is not seen, and nothing is copied. Raises SourceError
+    Without `with_log` changes in its write-ahead log are ignored, and nothing is copied. Raises SourceError
     where it cannot be read.
     """
     with raise_source_errors(path), _settled(path, with_log) as (place, options):

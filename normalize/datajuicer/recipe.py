@@ -128,7 +128,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _where(error: Exception) -> str:
-    """Return line and problem in parentheses, "" if the parser does not know them."""
+    """Return line and problem in parentheses, "" if the parser gives none."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or "nothing that can be read"
     return f" (line {mark.line + 1}: {problem})" if mark is not None else ""

@@ -60,7 +60,7 @@ class TextEdit:
 
 
 def read_text_edit(attempt: CallAttempt) -> TextEdit | None:
-    """Return the edit of a call; None if it is none, replaces every occurrence, or goes by line numbers."""
+    """Return the edit of a call; None if it is no edit, replaces every occurrence, or uses line numbers."""
     arguments, path = attempt.arguments, attempt.effect.target
     argument = next((name for name in _NEW if isinstance(arguments.get(name), str)), None)
     if attempt.effect.operation not in WRITES or path is None or argument is None:

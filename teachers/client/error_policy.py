@@ -87,7 +87,7 @@ def _scaled(value: object, unit: float, since: float = 0.0) -> float | None:
 
 
 def _until(value: str | None, now: float) -> float | None:
-    """Return the seconds until an HTTP date; None if it is none."""
+    """Return the seconds until an HTTP date; None if it is invalid."""
     try:
         return max(parsedate_to_datetime(value or "").timestamp() - now, 0.0)
     except (TypeError, ValueError, OverflowError):

@@ -53,7 +53,7 @@ def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
 
 
 def parse_json(text: str) -> object:
-    """Return the JSON value of a body, None if it is none."""
+    """Return the JSON value of a body, None if it is not JSON."""
     try:
         return orjson.loads(text)
     except ValueError:

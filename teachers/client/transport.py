@@ -48,7 +48,7 @@ class HttpResponse:
 
     @property
     def redirected(self) -> str:
-        """Return the description of a redirect for errors; "" if the response is none."""
+        """Return the description of a redirect for errors; "" for any other response."""
         return f"a redirect (HTTP {self.status}), which is not followed" if 300 <= self.status < 400 else ""
 
 

@@ -36,7 +36,7 @@ class Question:
         return self.step_id.rpartition(":")[0]
 
     def wire_messages(self) -> list[dict[str, Any]]:
-        """Return the messages in the OpenAI chat shape, built anew at each call.
+        """Return the messages in the OpenAI chat shape, built again at each call.
 
         Lone surrogates, which UTF-8 cannot encode, become "?".
         """

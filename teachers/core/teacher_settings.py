@@ -175,7 +175,7 @@ class BaseTeacherSettings(FrozenModel):
 
 
 class OpenRouterTeacherSettings(BaseTeacherSettings):
-    """A model behind OpenRouter, or behind a server with its wire format."""
+    """A model of OpenRouter, or of a server with its API."""
 
     type: str = "openrouter"
     provider: str | None = Field(default=None, description="pinned provider (`provider.only`)")
@@ -217,7 +217,7 @@ class OpenRouterTeacherSettings(BaseTeacherSettings):
 
 
 class CompatibleTeacherSettings(BaseTeacherSettings):
-    """A model behind any other OpenAI-compatible server (vLLM, llama.cpp, Ollama); free by default."""
+    """A model of any other OpenAI-compatible server (vLLM, llama.cpp, Ollama); free by default."""
 
     vendor_answers: ClassVar[bool] = False
 

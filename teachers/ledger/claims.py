@@ -72,7 +72,7 @@ def _started(pid: int) -> str:
 
 
 def _is_alive_here(process: Process) -> bool | None:
-    """Return whether a process is alive; None if this machine cannot tell."""
+    """Return whether a process is alive; None if this machine cannot find out."""
     if process.host != _host() or not process.started:
         return None
     return _started(process.pid) == process.started

@@ -42,7 +42,7 @@ Decide = Callable[[str, Sequence[str]], StopDecision]
 class ScarceBudget(NamedTuple):
     """A budget that does not last for all questions, in nano-USD.
 
-    `expected` is the cost of each, `left_nanousd` what is left of the cap, `spent_nanousd` what was spent.
+    `expected` is the cost of each, `left_nanousd` the rest of the cap, `spent_nanousd` the money spent.
     """
 
     expected: Mapping[OutgoingCall, int]

@@ -96,14 +96,14 @@ class CircuitBreaker:
         return {name: why for name in sorted(self._servers) if (why := self.outage_reason(name))}
 
     def wait_s(self, teacher: str, now: float) -> float | None:
-        """Return the seconds until an attempt may go out; None while a single attempt is in flight."""
+        """Return the seconds until an attempt may start; None while a trial attempt is in flight."""
         held = [circuit for circuit in self._of(teacher) if circuit.open]
         if any(circuit.trial_teacher for circuit in held):
             return None
         return max([0.0, *(circuit.resume_at - now for circuit in held)])
 
     def begin_attempt(self, teacher: str) -> bool:
-        """Record that an attempt goes out, and return whether it goes out alone."""
+        """Record the start of an attempt, and return whether it is a trial without others."""
         circuits = self._of(teacher)
         for circuit in circuits:
             if circuit.open:

@@ -29,7 +29,7 @@ class RateLimitPauses:
         self._resume_at[teacher] = max(until, self._resume_at.get(teacher, 0.0))
 
     def left_s(self, teacher: str) -> float:
-        """Return the seconds until the next call of a teacher may go out."""
+        """Return the seconds until the next call of a teacher may start."""
         until = max(self._resume_at.get(teacher, 0.0), self._resume_at.get(ACCOUNT, 0.0))
         return max(until - asyncio.get_running_loop().time(), 0.0)
 

@@ -23,13 +23,13 @@ from tracemill.records.storage.workspace import Workspace
 BEGINNING = """
 import os, sys, threading
 from pathlib import Path
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 threads = []
 os.register_at_fork(before=lambda: threads.append(threading.active_count()))
 source, out = sys.argv[1:]
-order = IngestOrder(order_of([source]), Path(out), unredacted=True, jobs=2, shard_mb=1e-6)
+order = IngestOptions(order_of([source]), Path(out), unredacted=True, jobs=2, shard_mb=1e-6)
 print(ingest_everything(order)["totals"]["traces"], threads)
 """
 
@@ -73,7 +73,7 @@ multiprocessing.active_children = pressed
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOptions
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.errors import WorkspaceError
@@ -84,7 +84,7 @@ def end_in_the_middle(frame, event, _called):
 
 source, out = sys.argv[1:]
 os.register_at_fork(after_in_child=lambda: sys.setprofile(end_in_the_middle))
-order = IngestOrder(order_of([source]), Path(out), unredacted=True, jobs=2, shard_mb=1e-6)
+order = IngestOptions(order_of([source]), Path(out), unredacted=True, jobs=2, shard_mb=1e-6)
 try:
     ingest_everything(order)
 except WorkspaceError as error:

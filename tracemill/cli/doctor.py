@@ -123,7 +123,7 @@ def _checks() -> Iterator[tuple[str, Check]]:
 def run_doctor_checks(settings: RunSettings, live: bool = False, yes: bool = False) -> int:
     """Print a line per check; return 0 if all pass, else 2.
 
-    `live` adds checks that call teachers and the Hub; `yes` skips the confirmation. Raises InterruptTold
+    `live` adds checks that call teachers and the Hub; `yes` skips the confirmation. Raises ReportedInterrupt
     where they are interrupted.
     """
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)

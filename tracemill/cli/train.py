@@ -190,7 +190,7 @@ def deploy(
 ) -> None:
     """Write the deployments of a configuration and apply them to a Prefect server.
 
-    The server is that of PREFECT_API_URL. Workers of the pools run what is due.
+    The server is that of PREFECT_API_URL. Workers of the pools start the scheduled runs.
     """
     from tracemill.cli.commands import quiet_prefect
     from tracemill.flows.config.run_settings import load_settings

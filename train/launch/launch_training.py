@@ -98,7 +98,7 @@ def submit_training(job: TrainingJob, folder: Path) -> SubmittedJob:
 
 
 def find_job(job: TrainingJob, folder: Path) -> SubmittedJob | None:
-    """Return the newest job that was submitted, be it finished, None if there is none."""
+    """Return the newest job that was submitted, finished or not, None if there is none."""
     records = JobRecords(folder, job)
     record = records.read()
     return None if record is None or record.job_id is None else _submitted(records, record)
@@ -166,7 +166,7 @@ def cancel_job(job: TrainingJob, folder: Path) -> JobRecord | None:
 
 
 def job_log(submitted: SubmittedJob) -> Iterator[str]:
-    """Yield what the job has written so far."""
+    """Yield the log of the job so far."""
     return submitted.launcher.logs(submitted.launch, submitted.job_id)
 
 

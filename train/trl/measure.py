@@ -68,7 +68,7 @@ def _measure(folder: str, tokenizer: Any, rows: list[dict[str, Any]], device: st
 
 
 def _load(kind: Any, folder: str, **options: Any) -> Any:
-    """Load a part of a checkpoint, which may be an adapter. Raises TrainingError if it is none."""
+    """Load a part of a checkpoint, which may be an adapter. Raises TrainingError if it fails."""
     try:
         return kind.from_pretrained(folder, **options)
     except (OSError, ValueError) as error:

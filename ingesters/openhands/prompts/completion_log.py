@@ -90,7 +90,7 @@ def trace_of_completion_log(
 ) -> Trace | None:
     """Return the trace of one completion log, which has one step.
 
-    `instance` names the folder it lies in. None is returned and counted as in `parse_completion_log`.
+    `instance` is the name of its folder. None is returned and counted as in `parse_completion_log`.
     """
     call = parse_completion_log(log, report)
     report.records["completion"] += 1
