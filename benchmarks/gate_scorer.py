@@ -27,7 +27,7 @@ from tracemill.evaluate.gate.gate_pass import StepSelection
 from tracemill.evaluate.gate.gate_step import GateStep, build_gate_steps
 from tracemill.evaluate.gate.step_facts import read_step_facts
 from tracemill.evaluate.table.draw_steps import DrawStepBuilder
-from tracemill.evaluate.table.recorded_states import Table, TableState, is_tuning, read_table
+from tracemill.evaluate.table.recorded_states import StateTable, TableState, is_tuning, read_table
 from tracemill.evaluate.table.rules import VOTERS, product_label_rule
 from tracemill.evaluate.table.student_draws import (
     StudentDraw,
@@ -73,7 +73,7 @@ Done = Mapping[tuple[int, str], Action]
 class Recorded:
     """A table with its actions, the facts of its steps, and draws of students and teachers."""
 
-    table: Table
+    table: StateTable
     done: Done
     facts: Mapping[tuple[int, str], GateStepFeatures]
     draws: Sequence[StudentDraw]

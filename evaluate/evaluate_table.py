@@ -14,7 +14,7 @@ from tracemill.evaluate.table.draw_steps import AskedStep, DrawStepBuilder
 from tracemill.evaluate.table.family_agreement import count_family_agreement
 from tracemill.evaluate.table.pair_kinds import count_pair_kinds, pair_kinds_from_teachers
 from tracemill.evaluate.table.recorded_states import (
-    Table,
+    StateTable,
     is_recorded_in_half,
     read_table,
     recorded_states_without_vote,
@@ -132,7 +132,7 @@ def evaluate_table(order: EvaluateOptions, meter: Progress | None = None) -> dic
 
 
 def _kinds(
-    table: Table, order: EvaluateOptions, poll: TableVotes, draws: Sequence[StudentDraw]
+    table: StateTable, order: EvaluateOptions, poll: TableVotes, draws: Sequence[StudentDraw]
 ) -> dict[str, Any]:
     """Return the pairs of the table counted as one dataset, by kind of voters, with those of `--runs`."""
     harnesses = Counter(state.harness for state in table.states)
@@ -165,7 +165,7 @@ def _gate_chooser(facts: Mapping[tuple[int, str], GateStepFeatures], rewarded: b
 
 
 def _gate(
-    whole: Table,
+    whole: StateTable,
     facts: Mapping[tuple[int, str], GateStepFeatures],
     draws: Sequence[StudentDraw],
     order: EvaluateOptions,
@@ -185,7 +185,7 @@ def _gate(
     return found
 
 
-def _table(table: Table, order: EvaluateOptions) -> dict[str, Any]:
+def _table(table: StateTable, order: EvaluateOptions) -> dict[str, Any]:
     acted = [done for state in table.states for done in state.acted.values()]
     harnesses = sorted({state.harness for state in table.states})
     answers, rewards = Counter(done.model for done in acted), student_draw_rewards(table)

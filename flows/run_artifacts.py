@@ -75,7 +75,9 @@ def quietly(show: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
         return show(*args, **kwargs)
     except Exception as error:
-        get_run_logger().warning("not shown in Prefect: %s", type(error).__name__)
+        get_run_logger().warning(
+            "an artifact could not be written to the Prefect server: %s", type(error).__name__
+        )
         return None
 
 

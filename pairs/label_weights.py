@@ -84,7 +84,7 @@ class _Model:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _FeatureRow:
     session: str
     fold: int
     solved: bool
@@ -127,7 +127,7 @@ class LabelWeights:
 
         At most about 20,000 steps are used, the first ones: a workspace orders sessions by a hash.
         """
-        rows: list[_Row] = []
+        rows: list[_FeatureRow] = []
         sessions: Counter[bool] = Counter()
         for trace in traces:
             if trace.outcome == "unknown" or len(rows) >= _MOST_STEPS:
@@ -238,20 +238,22 @@ def _fold(trace: Trace) -> int:
     return zlib.crc32((trace.instance_id or trace.trace_id).encode()) % FOLDS
 
 
-def _rows_of(trace: Trace, solved: bool) -> list[_Row]:
-    rows: list[_Row] = []
+def _rows_of(trace: Trace, solved: bool) -> list[_FeatureRow]:
+    rows: list[_FeatureRow] = []
     for context in trace.contexts:
         facts = ContextFeatures.of(context, trace.harness)
         for step in context.steps:
             action = facts.action_features(step.index, context.messages[step.cut])
             kind = facts.steps[step.index].kind
             rows.append(
-                _Row(trace.trace_id, _fold(trace), solved, facts.state_features(step.index), action, kind)
+                _FeatureRow(
+                    trace.trace_id, _fold(trace), solved, facts.state_features(step.index), action, kind
+                )
             )
     return rows
 
 
-def _fit(rows: Sequence[_Row]) -> _Model:
+def _fit(rows: Sequence[_FeatureRow]) -> _Model:
     """Fit the outcome on the features of states and actions."""
     import numpy as np
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class WrongTests(Protocol):
-    """The tests that had their wrong version in a run."""
+    """The tests that a run executed with deliberately wrong expectations, to detect forged results."""
 
     def is_wrong(self, test: str) -> bool:
         """Return whether the run used the wrong version of a test."""
@@ -20,10 +20,10 @@ def decide(
 ) -> tuple[float, list[str], list[str], list[str]]:
     """Return the reward, and the tests that passed, that broke, and whose canaries passed.
 
-    `mixed` holds the outcomes of each run, with the tests that had their wrong version in it. The reward is
-    the share of `fail_to_pass` that pass in every run with their right version. It is 0 if a test of
-    `pass_to_pass` fails in the first run with its right version, or if a canary (a wrong test that fails on
-    the original code) passes.
+    In each run some tests are replaced by a wrong version, whose expectations are deliberately false.
+    `mixed` holds the outcomes of each run with its replaced tests. The reward is the share of `fail_to_pass`
+    that pass in every run with their right version. It is 0 if a test of `pass_to_pass` fails in the first
+    run with its right version, or if a canary passes: a wrong version that fails on the original code.
     """
 
     def right(test: str) -> list[bool]:

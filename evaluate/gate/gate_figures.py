@@ -18,7 +18,7 @@ from tracemill.evaluate.gate.gate_step import (
     recall_area,
 )
 from tracemill.evaluate.table.draw_steps import DrawStepBuilder
-from tracemill.evaluate.table.recorded_states import Table, is_recorded_in_half, is_tuning
+from tracemill.evaluate.table.recorded_states import StateTable, is_recorded_in_half, is_tuning
 from tracemill.evaluate.table.rules import Voters, product_label_rule
 from tracemill.evaluate.table.scores import quantiles
 from tracemill.evaluate.table.student_draws import StudentDraw, TableVotes
@@ -51,7 +51,7 @@ class GateDraw:
 
 
 def gate_figure_draws(
-    table: Table,
+    table: StateTable,
     facts: Mapping[tuple[int, str], GateStepFeatures],
     draws: Sequence[StudentDraw],
     voters: Voters,

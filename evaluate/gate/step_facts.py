@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from tracemill.evaluate.table.recorded_states import Table, TableState
+from tracemill.evaluate.table.recorded_states import StateTable, TableState
 from tracemill.records.message import Action, Message
 from tracemill.records.storage.text_lines import lines_of
 from tracemill.records.trace import Context, Outcome, Step, Trace
@@ -31,7 +31,7 @@ class ActionResult:
     outcome: Outcome
 
 
-def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], GateStepFeatures]:
+def read_step_facts(path: Path, table: StateTable) -> dict[tuple[int, str], GateStepFeatures]:
     """Return the gate's features of every step of a table, by state number and model.
 
     Raises TeacherError if the file cannot be read.

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from tracemill.agreement.equivalence.ladder import ActionKeys
-from tracemill.evaluate.table.recorded_states import Table
+from tracemill.evaluate.table.recorded_states import StateTable
 from tracemill.records.families import UNKNOWN
 
 NOT_KNOWN = "family not known"
@@ -19,7 +19,7 @@ LEVELS: Mapping[str, Callable[[ActionKeys, ActionKeys], bool]] = {
 }
 
 
-def count_family_agreement(table: Table) -> list[dict[str, Any]]:
+def count_family_agreement(table: StateTable) -> list[dict[str, Any]]:
     """Return the agreement of valid actions for every two vendor families, by level.
 
     A family is also paired with itself. Totals over all families come first; unknown families have a row of

@@ -77,7 +77,7 @@ class TableState:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class StateTable:
     """The usable states of a table in order, and the number of skipped rows, by reason.
 
     `prices` has the price of each model and its source.
@@ -96,7 +96,7 @@ class Table:
         """Return the tasks, in order."""
         return tuple(dict.fromkeys(state.task for state in self.states))
 
-    def half(self, half: str) -> "Table":
+    def half(self, half: str) -> "StateTable":
         """Return a table of the tasks of one half only (`is_recorded_in_half`)."""
         return replace(
             self, states=tuple(state for state in self.states if is_recorded_in_half(state.task, half))
@@ -113,7 +113,7 @@ def read_table(
     harness: str | None = None,
     given: Mapping[str, PriceSettings] | None = None,
     advance: Callable[[], object] = lambda: None,
-) -> Table:
+) -> StateTable:
     """Read the states of a table; unreadable rows and answers are counted and skipped.
 
     Raises TeacherError if the file cannot be read and SourceError if it has no usable state.
@@ -142,7 +142,7 @@ def read_table(
     for number, row in enumerate(rows):
         states.append(_state(number, row, harness or recorded_state_harness(row), teachers))
         advance()
-    return Table(
+    return StateTable(
         path.name,
         tuple(states),
         tuple(models),

@@ -15,7 +15,7 @@ from tracemill.agreement.equivalence.ladder import ActionKeys, Level
 from tracemill.agreement.voting.labels import ValidVote, VoteLabel, label_of
 from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.evaluate.table.model_prices import spread_model_prices
-from tracemill.evaluate.table.recorded_states import Table, TableState
+from tracemill.evaluate.table.recorded_states import StateTable, TableState
 from tracemill.evaluate.table.rules import VoteRule
 from tracemill.records.families import UNKNOWN
 from tracemill.teachers.core.teacher_settings import PriceSettings
@@ -61,7 +61,7 @@ class DecidedPair:
         ].keys.action_class
 
 
-def student_draw_rewards(table: Table) -> dict[str, float]:
+def student_draw_rewards(table: StateTable) -> dict[str, float]:
     """Return each model's mean reward on the first steps of its tasks; models without rewards are omitted."""
     first: dict[str, list[float]] = defaultdict(list)
     for state in table.states:
@@ -71,7 +71,7 @@ def student_draw_rewards(table: Table) -> dict[str, float]:
     return {model: statistics.mean(rewards) for model, rewards in sorted(first.items())}
 
 
-def student_draw_prices(table: Table) -> dict[str, PriceSettings]:
+def student_draw_prices(table: StateTable) -> dict[str, PriceSettings]:
     """Return prices from cheap to expensive by mean reward on first steps, then by name."""
     rewards_by_model = student_draw_rewards(table)
     return spread_model_prices(
@@ -80,7 +80,7 @@ def student_draw_prices(table: Table) -> dict[str, PriceSettings]:
 
 
 def draw_students(
-    table: Table,
+    table: StateTable,
     most: int,
     seed: int,
     students: Sequence[str] = (),
@@ -128,7 +128,7 @@ def _draw(student: str, trio: tuple[str, ...], rewards_by_model: Mapping[str, fl
     )
 
 
-def may_be_asked(table: Table, draw: StudentDraw, policy: VotePolicy) -> tuple[str, ...]:
+def may_be_asked(table: StateTable, draw: StudentDraw, policy: VotePolicy) -> tuple[str, ...]:
     """Return the teachers of a draw that a policy asks.
 
     Teachers of the student's own family are left out if they may not vote, and all if too few remain.
@@ -187,7 +187,7 @@ class TableVotes:
     Decisions are cached for one student: process draws by student.
     """
 
-    table: Table
+    table: StateTable
     _student: str = ""
     _panels: dict[tuple[int, tuple[str, ...], bool], StateVotes] = field(default_factory=dict)
     _votes: dict[tuple[int, str, bool], ValidVote] = field(default_factory=dict)

@@ -62,7 +62,7 @@ def init(
         typer.Option("--workspace", "-w", metavar="DIR", help="Workspace folder.", show_default=_WORKSPACE),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing: defaults for what is not given.")
+        bool, typer.Option("--yes", "-y", help="Ask no questions; use defaults for missing options.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE without asking.")] = False,
     schema: Annotated[
@@ -166,7 +166,7 @@ def _ask_sources() -> "dict[SourceKey, list[str]]":
 def _ask_one_of(question: str, names: tuple[str, ...], default: str | None = None) -> str:
     def known(given: str) -> str:
         if given not in names:
-            raise typer.BadParameter(f"one of {', '.join(names)}")
+            raise typer.BadParameter(f"expected one of {', '.join(names)}")
         return given
 
     text = f"{question} ({', '.join(names)})"
@@ -175,7 +175,7 @@ def _ask_one_of(question: str, names: tuple[str, ...], default: str | None = Non
 
 def _there(given: str) -> str:
     if not Path(given).expanduser().exists():
-        raise typer.BadParameter(f"{given} is not there")
+        raise typer.BadParameter(f"{given} does not exist")
     return given
 
 
@@ -185,7 +185,7 @@ def _as_usd(given: str) -> float:
     except ValueError:
         usd = -1.0
     if not 0 <= usd <= _MOST_USD:
-        raise typer.BadParameter(f"a number of USD, 0 to {_MOST_USD:,}")
+        raise typer.BadParameter(f"expected a number of USD, 0 to {_MOST_USD:,}")
     return usd
 
 
@@ -193,7 +193,7 @@ def _as_dataset(given: str) -> str:
     from tracemill.data_cards.model.versions import REPO_ID
 
     if given != "none" and not REPO_ID.fullmatch(given):
-        raise typer.BadParameter("OWNER/NAME or none")
+        raise typer.BadParameter("expected OWNER/NAME or none")
     return given
 
 

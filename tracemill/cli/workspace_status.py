@@ -42,7 +42,7 @@ def show_workspace(
     as_json: bool,
     verbose: bool = False,
 ) -> None:
-    """Print `count` pairs; with 0 the last run, the last `nights` and the releases.
+    """Print `count` pairs; with 0 the last run, the last `nights` runs and the releases.
 
     With `verbose` every figure of the run and the newest report are printed. The pairs are those of
     `source` if one is named. JSON has everything but their text. Raises WorkspaceError if `root` is not a
@@ -91,7 +91,7 @@ def _print_pairs(console: Console, work: Workspace, pairs: list[DPOPair], count:
 
 
 def _print_runs(console: Console, work: Workspace, nights: int, verbose: bool) -> None:
-    """Print blocking errors, the closing table of the last run, the last `nights` and the releases."""
+    """Print blocking errors, the closing table of the last run, the last `nights` runs and the releases."""
     if (error := last_error(work)) is not None:
         console.print(Text(printable_lines(_error_text(*error))), soft_wrap=True)
     record = last_run(work)
