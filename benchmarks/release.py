@@ -29,7 +29,7 @@ from tracemill.flows.release.load_pairs import load_pair_states, load_reduced_pa
 from tracemill.flows.release.split_store import SplitState
 from tracemill.normalize.contamination import load_benchmarks
 from tracemill.normalize.context_length.token_counts import estimate_token_count
-from tracemill.normalize.normalizer import DJNormalizer, Normalized
+from tracemill.normalize.normalizer import DJNormalizer, NormalizedPairs
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.pair import DPOPair
 from tracemill.records.storage.table_rows import pairs_to_table
@@ -82,7 +82,7 @@ class Timed(DJNormalizer):
         super().__init__()
         self._stages = stages
 
-    def normalize(self, pairs: Sequence[DPOPair]) -> Normalized:
+    def normalize(self, pairs: Sequence[DPOPair]) -> NormalizedPairs:
         """As the normaliser does."""
         with self._stages.stage("recipe"):
             return super().normalize(pairs)

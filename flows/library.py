@@ -18,7 +18,7 @@ from tracemill.flows.labeling.run_ledger import build_ledger
 from tracemill.flows.labeling.vote_policy import build_stopper_for, drop_hopeless
 from tracemill.flows.run_state.run_records import new_run_id
 from tracemill.harnesses.presentation import Presentation
-from tracemill.normalize.normalizer import DJNormalizer, Normalized
+from tracemill.normalize.normalizer import DJNormalizer, NormalizedPairs
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import ConfigError, TracemillError
 from tracemill.records.label_source import sources_of_traces
@@ -243,7 +243,7 @@ async def replay_and_normalize_trace(
     recipe: Path | None = None,
     ledger: Path | str | None = None,
     settings: ReplaySettings | None = None,
-) -> Normalized:
+) -> NormalizedPairs:
     """Do `replay_trace`, `extract_dpo_pairs` and `DJNormalizer` in one call."""
     normalizer = DJNormalizer(recipe)
     normalizer.check()

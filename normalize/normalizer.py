@@ -28,7 +28,7 @@ class OperatorCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Normalized:
+class NormalizedPairs:
     """Pairs that a recipe kept and dropped, in their order.
 
     `counts` has an entry for each operator, in the order of the recipe. `recipe` is its name as on each kept
@@ -47,7 +47,7 @@ class NormalizedActions:
     """Single actions that a recipe kept and dropped, in their order.
 
     `counts` has only the operators that read fields of the chosen side and no others. `recipe` and
-    `fingerprint` are as in `Normalized`.
+    `fingerprint` are as in `NormalizedPairs`.
     """
 
     kept: list[ActionRow]
@@ -100,7 +100,7 @@ class DJNormalizer:
             process.run(recipe.path, None)
         return recipe
 
-    def normalize(self, pairs: Sequence[DPOPair]) -> Normalized:
+    def normalize(self, pairs: Sequence[DPOPair]) -> NormalizedPairs:
         """Return every pair once, kept or dropped; without pairs no process is started.
 
         `state_messages` are not read. Raises NormalizeError as `check` does, and if the process dies or
@@ -116,7 +116,7 @@ class DJNormalizer:
                 yield row
 
         kept, dropped, counts = self._run(recipe, rows(), len(pairs), actions=False)
-        return Normalized(
+        return NormalizedPairs(
             [NormalizedDPOPair(pairs[row], *texts[row], recipe.name) for row in kept],
             [
                 DroppedPair(pairs[each["row"]], *texts[each["row"]], *map(each.__getitem__, _VERDICT))

@@ -28,7 +28,7 @@ Bag = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Sampled:
+class _SampledPair:
     fold: int
     chosen: Bag
     rejected: Bag
@@ -39,7 +39,7 @@ class _Sampled:
 class StyleSample:
     """A sample of at most `SAMPLE` pairs, drawn by a hash of their ids, so that order does not matter."""
 
-    _drawn: list[tuple[int, str, _Sampled]] = field(default_factory=list)
+    _drawn: list[tuple[int, str, _SampledPair]] = field(default_factory=list)
 
     def keep(self, kept: NormalizedDPOPair) -> None:
         """Add a pair to the sample if its hash is low enough."""
@@ -48,7 +48,7 @@ class StyleSample:
         if len(self._drawn) >= SAMPLE and rank <= self._drawn[0][0]:
             return
         trace = StepId.parse(kept.pair.step_id).trace_id
-        sampled = _Sampled(
+        sampled = _SampledPair(
             _hash(trace) % _FOLDS,
             _bag(kept.chosen_text),
             _bag(kept.rejected_text),
@@ -78,7 +78,7 @@ def auc(chosen: Sequence[float], rejected: Sequence[float]) -> float:
     return float((ranks[:n].sum() - n * (n + 1) / 2) / (n * m))
 
 
-def _words_auc(drawn: Sequence[_Sampled]) -> float:
+def _words_auc(drawn: Sequence[_SampledPair]) -> float:
     """Score each fold by weights of the others, and return the AUC.
 
     Weights are log odds of a word being on a chosen side, with one added to each count (multinomial naive

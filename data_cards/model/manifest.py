@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from tracemill.data_cards.model.release_spec import DroppedBy, LabelFigures, TeacherEntry, VersionGrowth
+from tracemill.data_cards.model.release_spec import LabelFigures, OperatorDrops, TeacherEntry, VersionGrowth
 from tracemill.records.errors import ReleaseError
 
 MANIFEST = "manifest.json"
@@ -163,7 +163,7 @@ class Manifest(_Frozen):
     sources: dict[str, dict[str, int]]
     presentation_shares: dict[str, float]
     restricted: dict[str, int] = {}
-    losses: tuple[DroppedBy, ...]
+    losses: tuple[OperatorDrops, ...]
     labels: LabelFigures = LabelFigures()
     dropped: tuple[DroppedCount, ...]
     funnel: dict[str, int]

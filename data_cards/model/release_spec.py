@@ -45,7 +45,7 @@ class DropExample(_Frozen):
     rejected: str
 
 
-class DroppedBy(_Frozen):
+class OperatorDrops(_Frozen):
     """Rows that one operator was given and dropped, with up to three examples; `errors` made it raise."""
 
     operator: str
@@ -187,7 +187,7 @@ class ReleaseSpec(_Frozen):
     views: tuple[str, ...] = VIEWS
     file_bytes: Annotated[int, Field(ge=1)] = 500_000_000
     teachers: tuple[TeacherEntry, ...] = ()
-    losses: tuple[DroppedBy, ...] = ()
+    losses: tuple[OperatorDrops, ...] = ()
     labels: LabelFigures = LabelFigures()
     funnel: dict[str, int] = {}
     gating: dict[str, Any] = {}

@@ -45,7 +45,7 @@ Row = dict[str, Any]
 Votes = Mapping[str, list[list[Any]]]
 
 
-class Lengths(NamedTuple):
+class ExampleLengths(NamedTuple):
     """The limits of a pair on the page: last messages of the context, characters of these and of sides."""
 
     messages: int
@@ -54,20 +54,20 @@ class Lengths(NamedTuple):
 
 
 LENGTHS = (
-    Lengths(400, 6000, 8000),
-    Lengths(120, 3000, 6000),
-    Lengths(40, 1500, 4000),
-    Lengths(24, 900, 3000),
-    Lengths(16, 600, 2200),
-    Lengths(10, 400, 1600),
-    Lengths(8, 280, 1200),
-    Lengths(6, 200, 1000),
-    Lengths(5, 160, 800),
-    Lengths(4, 120, 600),
-    Lengths(4, 100, 450),
-    Lengths(3, 80, 330),
-    Lengths(2, 60, 240),
-    Lengths(2, 60, 120),
+    ExampleLengths(400, 6000, 8000),
+    ExampleLengths(120, 3000, 6000),
+    ExampleLengths(40, 1500, 4000),
+    ExampleLengths(24, 900, 3000),
+    ExampleLengths(16, 600, 2200),
+    ExampleLengths(10, 400, 1600),
+    ExampleLengths(8, 280, 1200),
+    ExampleLengths(6, 200, 1000),
+    ExampleLengths(5, 160, 800),
+    ExampleLengths(4, 120, 600),
+    ExampleLengths(4, 100, 450),
+    ExampleLengths(3, 80, 330),
+    ExampleLengths(2, 60, 240),
+    ExampleLengths(2, 60, 120),
 )
 _MANY = (200, 1500)
 """Numbers of pairs above which the first, and the second, lengths are not tried."""
@@ -211,14 +211,14 @@ class _Pair:
 
 
 class _Pool:
-    """The sessions there are to choose from, and their places."""
+    """The distinct messages of the page, and their indices."""
 
     def __init__(self) -> None:
         self.messages: list[_Message] = []
         self._places: dict[Any, int] = {}
 
     def add(self, message: Row, most: int) -> int:
-        """Return the place of a message."""
+        """Add a message if it is new, and return its index."""
         calls = tuple(str(call) for call in message["tool_calls"] or ())
         key = (message["role"], message["content"], message["name"], calls)
         if (place := self._places.get(key)) is None:
@@ -253,7 +253,9 @@ def read_example_rows(folder: Path, manifest: Manifest, room_chars: int = ROOM_C
     return ExampleRows(content, packed, _statement(manifest.rows, pairs, lengths, pool, tables))
 
 
-def _statement(of: int, pairs: Sequence[_Pair], lengths: Lengths, pool: _Pool, tables: Sequence[str]) -> str:
+def _statement(
+    of: int, pairs: Sequence[_Pair], lengths: ExampleLengths, pool: _Pool, tables: Sequence[str]
+) -> str:
     shown = len(pairs)
     statement = f"All {of:,} pairs" if shown == of else f"{shown:,} of {of:,} pairs, evenly spread"
     cuts = []
@@ -281,7 +283,7 @@ def _texts(messages: Iterator[_Message]) -> Iterator[_Text]:
                 yield from (text for _, text in call.arguments)
 
 
-def _content(pool: _Pool, pairs: Sequence[_Pair], lengths: Lengths) -> Row:
+def _content(pool: _Pool, pairs: Sequence[_Pair], lengths: ExampleLengths) -> Row:
     """Return the content that the page holds for the pairs: `messages`, and `rows` with ranges of them."""
     places: dict[int, int] = {}
     rows = [_row(pair, lengths, places) for pair in pairs]
@@ -289,7 +291,7 @@ def _content(pool: _Pool, pairs: Sequence[_Pair], lengths: Lengths) -> Row:
     return {"messages": messages, "rows": rows}
 
 
-def _row(pair: _Pair, lengths: Lengths, places: dict[int, int]) -> Row:
+def _row(pair: _Pair, lengths: ExampleLengths, places: dict[int, int]) -> Row:
     tail = pair.tail[max(0, len(pair.tail) - lengths.messages) :]
     ranges: list[list[int]] = []
     for part in (pair.head, tail):
@@ -308,7 +310,7 @@ def _row(pair: _Pair, lengths: Lengths, places: dict[int, int]) -> Row:
     }
 
 
-def _read_pairs(folder: Path, manifest: Manifest, pool: _Pool, lengths: Lengths) -> Iterator[_Pair]:
+def _read_pairs(folder: Path, manifest: Manifest, pool: _Pool, lengths: ExampleLengths) -> Iterator[_Pair]:
     """Yield at most `MOST_PAIRS` pairs, from evenly spaced row groups."""
     share, votes = 1.0, read_pair_votes(folder)
     paths = list_figure_files(folder, "dpo")
@@ -328,7 +330,7 @@ def _read_pairs(folder: Path, manifest: Manifest, pool: _Pool, lengths: Lengths)
 
 
 def _pair(
-    row: Row, prompts: pa.ListArray, index: int, pool: _Pool, lengths: Lengths, votes: list[list[Any]]
+    row: Row, prompts: pa.ListArray, index: int, pool: _Pool, lengths: ExampleLengths, votes: list[list[Any]]
 ) -> _Pair:
     start, end = prompts.offsets[index].as_py(), prompts.offsets[index + 1].as_py()
     first = read_messages(prompts, start, min(end, start + _HEAD_MESSAGES))

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from tracemill.data_cards.model.manifest import Manifest
-from tracemill.data_cards.model.release_spec import DroppedBy, RunFigures
+from tracemill.data_cards.model.release_spec import OperatorDrops, RunFigures
 from tracemill.data_cards.model.report_model import (
     DropReport,
     FunnelStage,
@@ -106,7 +106,7 @@ def _drop_reports(folder: Path, manifest: Manifest) -> tuple[DropReport, ...]:
             others[drop.operator] += drop.rows
     examples = _examples(folder)
     before = manifest.rows + sum(drop.rows for drop in manifest.dropped)
-    others_by = (DroppedBy(operator=name, rows_in=before, dropped=n) for name, n in others.items())
+    others_by = (OperatorDrops(operator=name, rows_in=before, dropped=n) for name, n in others.items())
     return tuple(
         DropReport(
             operator=report.operator,

@@ -22,7 +22,7 @@ from tracemill.data_cards.model.manifest import (
     read_manifest,
     restore_files,
 )
-from tracemill.data_cards.model.release_spec import DroppedBy, ReleaseSpec
+from tracemill.data_cards.model.release_spec import OperatorDrops, ReleaseSpec
 from tracemill.data_cards.model.versions import next_version, parse_version_key, versions_in_folder
 from tracemill.data_cards.report.write_report import write_report
 from tracemill.data_cards.writing.manifest_summary import build_manifest
@@ -237,7 +237,7 @@ def _why_empty(spec: ReleaseSpec, dropped: Iterable[DroppedPair]) -> str:
     return "no pair was found"
 
 
-def _what_to_change(report: DroppedBy, recipe: str) -> str:
+def _what_to_change(report: OperatorDrops, recipe: str) -> str:
     """Return which setting lets an operator drop fewer rows."""
     name = report.operator.partition("(")[0]
     if name in _NOT_OF_THE_RECIPE or name.endswith("_cap"):

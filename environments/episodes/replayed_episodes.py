@@ -37,7 +37,7 @@ _DURATION = re.compile(r"\bin \d+\.\d+s\b")
 
 
 @dataclass(frozen=True)
-class _Restored:
+class _RestoredState:
     """A state restored by replaying calls: the task, its files, the tool session and the calls."""
 
     task: Task
@@ -59,7 +59,7 @@ class ReplayedEpisodes:
             for text in {*task.texts.values()}:
                 self._tasks[text.strip()] = None if text.strip() in self._tasks else task
         self._sandbox = sandbox
-        self._kept: tuple[str, _Restored | str] | None = None
+        self._kept: tuple[str, _RestoredState | str] | None = None
 
     def of_tasks(self, folder: Path) -> Self:
         """Return an environment of the tasks in a folder; EnvironmentTaskError if there is none."""
@@ -88,7 +88,7 @@ class ReplayedEpisodes:
 
     def close(self) -> None:
         """Remove the files of the last restored state."""
-        if self._kept is not None and isinstance(self._kept[1], _Restored):
+        if self._kept is not None and isinstance(self._kept[1], _RestoredState):
             remove_tree(self._kept[1].folder)
         self._kept = None
 
@@ -97,13 +97,13 @@ class ReplayedEpisodes:
             raise ConfigError("the environment `episodes` has no tasks", "the key `tasks` under [verified]")
         return TaskWorkspace(task, self._sandbox, start=start)
 
-    def _restored(self, state: TraceState) -> _Restored:
+    def _restored(self, state: TraceState) -> _RestoredState:
         """Return the restored state. Raises NotExecuted, again for a state that failed before."""
         key = str(state.step_id)
         if self._kept is None or self._kept[0] != key:
             self.close()
             try:
-                found: _Restored | str = self._restore(state)
+                found: _RestoredState | str = self._restore(state)
             except NotExecuted as error:
                 found = str(error)
             self._kept = key, found
@@ -112,7 +112,7 @@ class ReplayedEpisodes:
             raise NotExecuted(kept)
         return kept
 
-    def _restore(self, state: TraceState) -> _Restored:
+    def _restore(self, state: TraceState) -> _RestoredState:
         asked = next((message.content for message in state.messages if message.role == "user"), "")
         task = self._tasks.get(asked.strip())
         if task is None:
@@ -129,7 +129,7 @@ class ReplayedEpisodes:
             except (OSError, shutil.Error):
                 remove_tree(folder)
                 raise NotExecuted("the files of the state cannot be copied") from None
-            return _Restored(task, harness, folder, session.kept(), tuple(calls))
+            return _RestoredState(task, harness, folder, session.kept(), tuple(calls))
 
 
 def _execute_recorded(session: ToolSession, messages: Sequence[Message]) -> list[ToolCall]:

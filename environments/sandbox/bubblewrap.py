@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tracemill.environments.sandbox.execute import execute
 from tracemill.environments.sandbox.python_runtime import BARE, PYTHON, hidden_folders, interpreter_mounts
-from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Completed, Limits, Mount
+from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, CompletedCommand, Limits, Mount
 from tracemill.environments.sandbox.syscall_filter import open_filter
 from tracemill.records.errors import EnvironmentTaskError
 
@@ -64,7 +64,7 @@ class BubblewrapSandbox:
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
         limits: Limits = DEFAULT_LIMITS,
-    ) -> Completed:
+    ) -> CompletedCommand:
         """Run a command to its end; stdout and stderr are one stream."""
         arguments = [self._program, "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
         arguments += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--clearenv"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tracemill.environments.sandbox.execute import execute
 from tracemill.environments.sandbox.python_runtime import BARE
-from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Completed, Limits, Mount
+from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, CompletedCommand, Limits, Mount
 from tracemill.records.errors import EnvironmentTaskError
 
 IMAGE = "docker.io/library/python:3.11-slim"
@@ -77,7 +77,7 @@ class ContainerSandbox:
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
         limits: Limits = DEFAULT_LIMITS,
-    ) -> Completed:
+    ) -> CompletedCommand:
         """Run a command to its end; stdout and stderr are one stream."""
         name = f"tracemill-{uuid.uuid4().hex[:12]}"
         arguments = [self._program, "run", "--name", name, *_options(self.name, mounts, limits, cwd)]

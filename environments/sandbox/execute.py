@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from tracemill.environments.sandbox.file_trees import walk_files
-from tracemill.environments.sandbox.sandbox import Completed, Ending, Limits
+from tracemill.environments.sandbox.sandbox import CompletedCommand, Ending, Limits
 
 _LOOK_EVERY_S = 0.1
 _MB = 1 << 20
@@ -30,7 +30,7 @@ def execute(
     prepare: Callable[[], None] | None = None,
     keep: Sequence[int] = (),
     pid_file: Path | None = None,
-) -> Completed:
+) -> CompletedCommand:
     """Run a command and return how it ended; all of its processes are gone when this returns.
 
     The memory and number of its processes and the growth of writable folders are checked every tenth of a
@@ -72,7 +72,7 @@ def execute(
         process.stdout.close()
     if ending == "exited" and _size(writable) - size_before > limits.disk_mb * _MB:
         ending = "disk"
-    return Completed(ending, process.returncode, reader.output, time.monotonic() - began, reader.cut)
+    return CompletedCommand(ending, process.returncode, reader.output, time.monotonic() - began, reader.cut)
 
 
 class _Reader(threading.Thread):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tracemill.environments.sandbox.execute import execute
 from tracemill.environments.sandbox.python_runtime import BARE, PYTHON
-from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Completed, Limits, Mount
+from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, CompletedCommand, Limits, Mount
 
 _MB = 1 << 20
 
@@ -34,7 +34,7 @@ class PlainProcess:
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
         limits: Limits = DEFAULT_LIMITS,
-    ) -> Completed:
+    ) -> CompletedCommand:
         """Run a command to its end; stdout and stderr are one stream."""
         ordered = sorted(mounts, key=lambda mount: -len(mount.inside))
 

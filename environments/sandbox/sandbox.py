@@ -34,7 +34,7 @@ class Mount:
 
 
 @dataclass(frozen=True)
-class Completed:
+class CompletedCommand:
     """A command that ended: its exit code (-signal where it was killed), its output and its seconds."""
 
     ending: Ending
@@ -68,7 +68,7 @@ class Sandbox(Protocol):
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
         limits: Limits = DEFAULT_LIMITS,
-    ) -> Completed:
+    ) -> CompletedCommand:
         """Run a command to its end; stdout and stderr are one stream."""
         ...
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tracemill.data_cards.model.release_spec import DroppedBy
+from tracemill.data_cards.model.release_spec import OperatorDrops
 from tracemill.data_cards.writing.tables import Shorten
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.normalize.context_length.cut_context import ContextCutter, FittedContext
@@ -54,9 +54,9 @@ class ContextFitting:
             elif isinstance(step, ActionLabel):
                 self.labels_too_long.setdefault(step.label_source, Counter())[self._reason] += 1
 
-    def losses(self) -> tuple[DroppedBy, ...]:
+    def losses(self) -> tuple[OperatorDrops, ...]:
         """Count the rows that did not fit, for the report."""
-        return (DroppedBy(operator=OPERATOR, rows_in=self.rows_in, dropped=len(self.too_long)),)
+        return (OperatorDrops(operator=OPERATOR, rows_in=self.rows_in, dropped=len(self.too_long)),)
 
     @property
     def _reason(self) -> str:

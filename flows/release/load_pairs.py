@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tracemill.flows.admission.reredaction import ReredactedTrace, Reredactor
 from tracemill.flows.config.pair_settings import PairSettings
 from tracemill.harnesses.presentation import Presentation, present_context
-from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
+from tracemill.normalize.normalizer import DJNormalizer, NormalizedPairs, OperatorCount
 from tracemill.pairs.caps import apply_caps
 from tracemill.pairs.siblings import may_have_siblings, sibling_pairs
 from tracemill.pairs.side_text import choose_side_text
@@ -105,7 +105,7 @@ class LoadedPairs:
 
     pairs: list[DPOPair]
     siblings: list[DPOPair]
-    normalized: Normalized
+    normalized: NormalizedPairs
     no_sibling: Counter[str]
 
 
@@ -147,7 +147,9 @@ def _refused(pair: DPOPair, reason: str, wording: str) -> DroppedPair:
     )
 
 
-def _capped(normalized: Normalized, settings: PairSettings, is_in: Callable[[str], bool]) -> Normalized:
+def _capped(
+    normalized: NormalizedPairs, settings: PairSettings, is_in: Callable[[str], bool]
+) -> NormalizedPairs:
     """Apply the caps.
 
     A row over a cap is dropped with its reason, and its rank as the value.

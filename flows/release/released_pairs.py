@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tracemill.data_cards.model.release_spec import DropExample, DroppedBy, VersionGrowth
+from tracemill.data_cards.model.release_spec import DropExample, OperatorDrops, VersionGrowth
 from tracemill.data_cards.writing.split_writer import SPLITS
 from tracemill.flows.labeling.label_shard import name_pair_kind
 from tracemill.flows.release.assign_splits import ReleaseSplit
 from tracemill.flows.release.fit_context import ContextFitting
-from tracemill.normalize.normalizer import Normalized
+from tracemill.normalize.normalizer import NormalizedPairs
 from tracemill.records.identity import StepId
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair
 from tracemill.records.placeholders import head_with_whole_placeholders
@@ -30,11 +30,11 @@ class ReleasedPairs:
     fingerprint: str
     kept: list[NormalizedDPOPair]
     dropped: list[DroppedPair]
-    losses: tuple[DroppedBy, ...]
+    losses: tuple[OperatorDrops, ...]
     splits: dict[str, int]
 
     @classmethod
-    def of(cls, normalized: Normalized, fitting: ContextFitting, split: ReleaseSplit) -> "ReleasedPairs":
+    def of(cls, normalized: NormalizedPairs, fitting: ContextFitting, split: ReleaseSplit) -> "ReleasedPairs":
         """Combine the results of recipe, caps, splits and context cutting."""
         too_long = {gone.pair.pair_id for gone in fitting.too_long}
         kept = [item for item in normalized.kept if item.pair.pair_id not in too_long]
@@ -84,16 +84,18 @@ class ReleasedPairs:
         }
 
 
-def _losses_of(normalized: Normalized) -> tuple[DroppedBy, ...]:
+def _losses_of(normalized: NormalizedPairs) -> tuple[OperatorDrops, ...]:
     """Count the rows of every operator in order, including operators that dropped nothing."""
     counts = (
-        DroppedBy(operator=c.operator, rows_in=c.rows_in, dropped=c.dropped, errors=c.errors)
+        OperatorDrops(operator=c.operator, rows_in=c.rows_in, dropped=c.dropped, errors=c.errors)
         for c in normalized.counts
     )
     return _with_examples(counts, normalized.dropped)
 
 
-def _with_examples(losses: Iterable[DroppedBy], dropped: Sequence[DroppedPair]) -> tuple[DroppedBy, ...]:
+def _with_examples(
+    losses: Iterable[OperatorDrops], dropped: Sequence[DroppedPair]
+) -> tuple[OperatorDrops, ...]:
     """Add to each operator its first dropped rows as examples, with different reasons if possible."""
     by_operator: dict[str, list[DroppedPair]] = {}
     for gone in dropped:

@@ -15,7 +15,7 @@ from tracemill.flows.release.load_pairs import LoadedPairs, load_reduced_pairs
 from tracemill.flows.release.split_store import SplitState
 from tracemill.flows.runtime.progress import show_step
 from tracemill.normalize.contamination import load_benchmarks
-from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
+from tracemill.normalize.normalizer import DJNormalizer, NormalizedPairs, OperatorCount
 from tracemill.records.storage.workspace import Workspace
 
 
@@ -43,7 +43,7 @@ def split_release(
     return reduced, labels.with_side(split.of), split
 
 
-def _with_side(normalized: Normalized, split: ReleaseSplit) -> Normalized:
+def _with_side(normalized: NormalizedPairs, split: ReleaseSplit) -> NormalizedPairs:
     stay, gone = drop_unassigned_pairs(normalized.kept, split)
     count = OperatorCount(OPERATOR, len(normalized.kept), len(gone), 0)
     return replace(

@@ -27,7 +27,7 @@ _READ = {"max_length", "context", "device", "chat_template", "environment"}
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class PlaySettings:
     """Tasks `first` to `first + tasks - 1` of the world `module:class`, and sampling settings of models."""
 
     world: str
@@ -38,7 +38,7 @@ class Play:
     new_tokens: int = 256
 
     @classmethod
-    def of(cls, world: str, tasks: str, temperature: float, turns: int, new_tokens: int) -> "Play":
+    def of(cls, world: str, tasks: str, temperature: float, turns: int, new_tokens: int) -> "PlaySettings":
         """Parse `FIRST:END` as a range of tasks. Raises ConfigError if it is invalid."""
         first, _, end = tasks.partition(":")
         if not (first.isdecimal() and end.isdecimal() and int(first) < int(end)):
@@ -47,7 +47,7 @@ class Play:
 
 
 def evaluate_models(
-    settings: RunSettings, models: Sequence[str], asked: str | None, play: Play | None = None
+    settings: RunSettings, models: Sequence[str], asked: str | None, play: PlaySettings | None = None
 ) -> dict[str, Any]:
     """Return how each model ranks the held-out pairs of the release `asked` names, by default the newest.
 
@@ -69,7 +69,7 @@ def evaluate_models(
     return found if play is None else found | {"played": _play(training, models, play)}
 
 
-def _play(training: TrainingSettings, models: Sequence[str], play: Play) -> dict[str, Any]:
+def _play(training: TrainingSettings, models: Sequence[str], play: PlaySettings) -> dict[str, Any]:
     check_packages(training)
     question = PlayRequest(
         world=play.world,

@@ -35,7 +35,7 @@ _UNRESOLVED = (
 _MAX_BYTES = 64_000_000
 
 
-class Verdicts:
+class EvalVerdicts:
     """The evaluation verdicts around the runs of one ingest; each file is read once."""
 
     def __init__(self) -> None:

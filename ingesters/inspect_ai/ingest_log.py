@@ -59,7 +59,7 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ParsedMessage:
     """A message, the names of its unread parts, and whether a text of it is missing from the log."""
 
     message: Message
@@ -79,7 +79,7 @@ class SampleReader:
     agents: dict[str, AgentContexts] = field(default_factory=dict)
     parents: dict[str, str | None] = field(default_factory=dict)
     results: dict[str, Message] = field(default_factory=dict)
-    read: dict[bytes, _Read] = field(default_factory=dict)
+    read: dict[bytes, _ParsedMessage] = field(default_factory=dict)
     tools: dict[bytes, tuple[ToolSpec, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -171,14 +171,14 @@ class SampleReader:
             timestamp=first_text(event.get("timestamp")),
         )
 
-    def _message(self, raw: Any) -> _Read:
+    def _message(self, raw: Any) -> _ParsedMessage:
         """Parse a message; equal ones become one object."""
         key = orjson.dumps(raw)
         if key not in self.read:
             before = self.texts.missing
             whole = self.texts.resolve(raw)
             lacks, self.texts.missing = self.texts.missing > before, before
-            self.read[key] = _Read(parse_message(as_mapping(whole)), unread_message(whole), lacks)
+            self.read[key] = _ParsedMessage(parse_message(as_mapping(whole)), unread_message(whole), lacks)
         return self.read[key]
 
     def _tools(self, listed: Any) -> tuple[ToolSpec, ...]:
@@ -187,7 +187,7 @@ class SampleReader:
             self.tools[key] = parse_tools(self.texts.resolve(listed))
         return self.tools[key]
 
-    def _count_unread(self, read: _Read) -> None:
+    def _count_unread(self, read: _ParsedMessage) -> None:
         self.report.flags[MISSING_TEXT] += read.lacks
         for name in read.unread:
             kind, _, what = name.partition(" ")

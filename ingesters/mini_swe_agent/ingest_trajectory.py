@@ -12,7 +12,7 @@ from typing import Any
 
 from tracemill.ingesters.common.benchmark_ids import base_benchmark_id, benchmark_repository
 from tracemill.ingesters.common.chat_messages import PairedMessages, count_unread_run
-from tracemill.ingesters.common.eval_verdicts import Verdicts
+from tracemill.ingesters.common.eval_verdicts import EvalVerdicts
 from tracemill.ingesters.common.openai_messages import first_text, parse_openai_usage
 from tracemill.ingesters.common.report_counts import traces_of_rows
 from tracemill.ingesters.common.run_identity import run_identity_digest
@@ -43,7 +43,7 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
     if not report.bytes:
         report.skipped["empty file"] += 1
         return
-    verdicts = Verdicts()
+    verdicts = EvalVerdicts()
     runs = ((run, path if alone else None) for run, alone in _runs(path, report))
     yield from traces_of_rows(
         runs, lambda run: (trace_of_mini_trajectory(*run, path.name, report, verdicts),), report
@@ -66,7 +66,7 @@ def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, bool]]:
 
 
 def trace_of_mini_trajectory(
-    run: Any, path: Path | None, origin: str, report: IngestReport, verdicts: Verdicts | None = None
+    run: Any, path: Path | None, origin: str, report: IngestReport, verdicts: EvalVerdicts | None = None
 ) -> Trace | None:
     """Return the trace of one run; None, and counted by reason, where it has no step.
 

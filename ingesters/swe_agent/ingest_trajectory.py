@@ -15,7 +15,7 @@ from tracemill.ingesters.common.chat_messages import (
     parse_chat_message,
     unread_chat_message,
 )
-from tracemill.ingesters.common.eval_verdicts import Verdicts
+from tracemill.ingesters.common.eval_verdicts import EvalVerdicts
 from tracemill.ingesters.common.openai_messages import unread_content
 from tracemill.ingesters.common.prompt_contexts import PromptContexts
 from tracemill.ingesters.common.report_counts import traces_of_rows
@@ -42,7 +42,7 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
     if not report.bytes:
         report.skipped["empty file"] += 1
         return
-    verdicts = Verdicts()
+    verdicts = EvalVerdicts()
     yield from traces_of_rows(
         _runs(path, report), lambda run: read_swe_agent_run(*run, path.name, report, verdicts), report
     )
@@ -63,7 +63,7 @@ def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, Path | None]]
 
 
 def read_swe_agent_run(
-    run: Any, path: Path | None, origin: str, report: IngestReport, verdicts: Verdicts | None = None
+    run: Any, path: Path | None, origin: str, report: IngestReport, verdicts: EvalVerdicts | None = None
 ) -> Iterator[Trace]:
     """Yield the traces of one run, one for each attempt; `path` is the file of the run, None for a row.
 

@@ -34,7 +34,7 @@ def nanousd_to_usd(nanousd: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Tier:
+class PriceTier:
     """Prices that replace the base where the prompt is longer than `min_prompt_tokens`.
 
     `timed` is True for prices of certain hours; the hour is not checked, so such a tier always bounds.
@@ -57,9 +57,9 @@ class Price:
     cache_read: Decimal = Decimal(0)
     cache_write: Decimal = Decimal(0)
     request: Decimal = Decimal(0)
-    tiers: tuple[Tier, ...] = ()
+    tiers: tuple[PriceTier, ...] = ()
 
-    def _within(self, prompt_tokens: int) -> "Iterator[Price | Tier]":
+    def _within(self, prompt_tokens: int) -> "Iterator[Price | PriceTier]":
         """Yield the prices that may be charged for a prompt of at most this many tokens."""
         yield self
         yield from (tier for tier in self.tiers if tier.min_prompt_tokens < prompt_tokens)
@@ -122,7 +122,7 @@ class Price:
         Cached and written tokens have their own prices. Prices of certain hours are left out; the last tier
         that fits the prompt applies.
         """
-        *_, p = (p for p in self._within(prompt_tokens) if not (isinstance(p, Tier) and p.timed))
+        *_, p = (p for p in self._within(prompt_tokens) if not (isinstance(p, PriceTier) and p.timed))
         plain = prompt_tokens - cached_tokens - written_tokens
         usd = plain * p.prompt + cached_tokens * p.cache_read + written_tokens * p.cache_write
         return usd_up(usd + completion_tokens * p.completion + self.request)
@@ -157,9 +157,9 @@ def price_of(settings: PriceSettings) -> Price:
     return replace(base, tiers=tuple(_configured_tier(tier, base) for tier in settings.tiers))
 
 
-def _configured_tier(tier: PriceTierSettings, base: Price) -> Tier:
+def _configured_tier(tier: PriceTierSettings, base: Price) -> PriceTier:
     prompt = _per_token(tier.prompt_usd, base.prompt)
-    return Tier(
+    return PriceTier(
         min_prompt_tokens=tier.above_tokens,
         prompt=prompt,
         completion=_per_token(tier.completion_usd, base.completion),
@@ -178,9 +178,9 @@ def _decimal(value: object, default: Decimal = Decimal(0)) -> Decimal:
     return number
 
 
-def _tier(override: Mapping[str, Any], base: Price) -> Tier:
+def _tier(override: Mapping[str, Any], base: Price) -> PriceTier:
     prompt = _decimal(override.get("prompt"), base.prompt)
-    return Tier(
+    return PriceTier(
         min_prompt_tokens=int(override.get("min_prompt_tokens") or 0),
         prompt=prompt,
         completion=_decimal(override.get("completion"), base.completion),

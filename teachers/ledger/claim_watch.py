@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tracemill.teachers.ledger.claims import BEAT_S
-from tracemill.teachers.ledger.entries import Grant, Intent
+from tracemill.teachers.ledger.entries import Grant, PlannedCall
 
 CHECK_INTERVAL_S = 0.2
 """Seconds between checks on what other replays are asking; each is a reading transaction."""
@@ -15,7 +15,7 @@ CHECK_INTERVAL_S = 0.2
 class PendingReservation:
     """An intent and the future of its grant, None if everything stopped first."""
 
-    intent: Intent
+    intent: PlannedCall
     granted: "asyncio.Future[Grant | None]"
 
 

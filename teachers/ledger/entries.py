@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class PlannedCall:
     """A planned call, and the most it can cost.
 
     `leave_nanousd` of the caps of run and day must remain free beside it. `account` names the charged

@@ -28,7 +28,7 @@ from tracemill.teachers.ledger.database_errors import database_error_reason
 from tracemill.teachers.ledger.entries import (
     Grant,
     InFlightElsewhere,
-    Intent,
+    PlannedCall,
     Reservation,
     RunSpending,
     Settlement,
@@ -151,7 +151,7 @@ class Ledger:
     def apply(
         self,
         closes: Sequence[Settlement] = (),
-        intents: Sequence[Intent] = (),
+        intents: Sequence[PlannedCall] = (),
         buyer: ClaimHolder | None = None,
     ) -> tuple[list[bool | LedgerError], list[Grant | InFlightElsewhere]]:
         """Settle calls, then grant or deny intents, in one transaction.
@@ -175,7 +175,7 @@ class Ledger:
             with self._writing() as connection:
                 buyer.leave(connection)
 
-    def reserve(self, intent: Intent) -> Grant | InFlightElsewhere:
+    def reserve(self, intent: PlannedCall) -> Grant | InFlightElsewhere:
         """Reserve an intent's amount in run, day and trace, or return why not.
 
         Raises LedgerError if the run was not opened.

@@ -23,7 +23,7 @@ from tracemill.teachers.ledger.entries import (
     DeniedReservation,
     Grant,
     InFlightElsewhere,
-    Intent,
+    PlannedCall,
     Reservation,
     Settlement,
 )
@@ -79,7 +79,7 @@ class ReservationQueue:
         """Run a call of the ledger on its thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
 
-    async def reserve(self, intent: Intent) -> Grant | None:
+    async def reserve(self, intent: PlannedCall) -> Grant | None:
         """Reserve an intent's amount; return None if everything stopped first.
 
         A denial by run or day is final when this replay has no call in flight, one by the trace when it has
@@ -297,7 +297,7 @@ class ReservationQueue:
         self._clear()
 
 
-def _wanted(intent: Intent) -> int:
+def _wanted(intent: PlannedCall) -> int:
     """Return the amount that a cap of run or day must cover, in nano-USD."""
     return intent.amount_nanousd + intent.leave_nanousd
 

@@ -15,7 +15,7 @@ from tracemill.teachers.ledger.entries import (
     DeniedReservation,
     Grant,
     InFlightElsewhere,
-    Intent,
+    PlannedCall,
     Reservation,
     Settlement,
 )
@@ -77,7 +77,9 @@ class LedgerTransaction:
     _answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     _full: set[tuple[str, str]] = field(default_factory=set)
 
-    def run(self, connection: Connection, closes: Sequence[Settlement], intents: Sequence[Intent]) -> None:
+    def run(
+        self, connection: Connection, closes: Sequence[Settlement], intents: Sequence[PlannedCall]
+    ) -> None:
         """Book the settlements, then decide the intents in order; write everything that changed.
 
         Raises LedgerError if an intent names a run that was never opened.
@@ -99,14 +101,16 @@ class LedgerTransaction:
         opening = [row for intent in intents if (row := self._grant(opened, replies, intent)) is not None]
         self._write(connection, closing, opening)
 
-    def _look_elsewhere(self, connection: Connection, intents: Sequence[Intent]) -> None:
+    def _look_elsewhere(self, connection: Connection, intents: Sequence[PlannedCall]) -> None:
         """Find requests in flight in other replays, and renew this replay's heartbeat."""
         if self.buyer is not None:
             keys = [intent.request_key for intent in intents]
             self._held = self.buyer.held(_rows(connection, _ELSEWHERE, keys, me=self.buyer.name), self.now)
             self.buyer.beat(connection, self.now)
 
-    def _load(self, connection: Connection, of_calls: Iterable[Row[Any]], intents: Sequence[Intent]) -> None:
+    def _load(
+        self, connection: Connection, of_calls: Iterable[Row[Any]], intents: Sequence[PlannedCall]
+    ) -> None:
         """Read every affected budget row and create missing ones."""
         names = {name for c in of_calls for name in budget_scopes(c.day, c.run_id, c.trace_id).values()}
         names |= {name for i in intents for name in budget_scopes(self.day, i.run_id, i.trace_id).values()}
@@ -144,7 +148,7 @@ class LedgerTransaction:
         }
 
     def _grant(
-        self, opened: Mapping[str, Any], replies: Mapping[str, str], intent: Intent
+        self, opened: Mapping[str, Any], replies: Mapping[str, str], intent: PlannedCall
     ) -> dict[str, Any] | None:
         """Reserve an intent in its scopes and return the row of its call, or record a denial.
 

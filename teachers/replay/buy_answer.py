@@ -15,7 +15,7 @@ from tracemill.teachers.client.billing_lookup import with_looked_up_bill
 from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.teacher_protocol import AttemptResult, Teacher, account_of, reply_to
 from tracemill.teachers.core.teacher_settings import ReplaySettings
-from tracemill.teachers.ledger.entries import CachedAnswer, DeniedReservation, Grant, Intent, Reservation
+from tracemill.teachers.ledger.entries import CachedAnswer, DeniedReservation, Grant, PlannedCall, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import dump_reply_json
 from tracemill.teachers.ledger.reservation_queue import ReservationQueue
@@ -195,7 +195,7 @@ class AnswerBuyer:
 
     async def reserve(self, item: WantedAnswer) -> Grant | None:
         """Reserve the worst case of one attempt; return None where everything stopped."""
-        intent = Intent(
+        intent = PlannedCall(
             run_id=self._run_id,
             trace_id=item.question.trace_id,
             step_id=item.question.step_id,

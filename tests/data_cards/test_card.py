@@ -15,7 +15,7 @@ from tracemill.data_cards.card.check_card import check_card
 from tracemill.data_cards.card.style_probe import StyleSample, auc
 from tracemill.data_cards.model.audit_sample import Precision
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
-from tracemill.data_cards.model.release_spec import DropExample, DroppedBy, ReleaseSpec, TeacherEntry
+from tracemill.data_cards.model.release_spec import DropExample, OperatorDrops, ReleaseSpec, TeacherEntry
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.records.errors import ReleaseError
 from tracemill.records.message import Message
@@ -29,8 +29,8 @@ TEACHERS = (
     TeacherEntry(name="zai-a", model="z-ai/glm-x", family="zai"),
 )
 LOSSES = (
-    DroppedBy(operator="side_length_filter(chosen)", rows_in=10, dropped=2, errors=1),
-    DroppedBy(operator="pair_deduplicator(chosen, rejected)", rows_in=8, dropped=0),
+    OperatorDrops(operator="side_length_filter(chosen)", rows_in=10, dropped=2, errors=1),
+    OperatorDrops(operator="pair_deduplicator(chosen, rejected)", rows_in=8, dropped=0),
 )
 SPEC = ReleaseSpec(
     name="cards",
@@ -302,7 +302,7 @@ def test_names_cannot_break_the_page(tmp_path: Path) -> None:
 def test_examples_of_dropped_rows_keep_their_lines(tmp_path: Path) -> None:
     chosen = "def f(a|b):\n    return a\n\n\tx"
     example = DropExample(pair_id="p1", reason="too short", value="1", chosen=chosen, rejected="")
-    losses = (DroppedBy(operator="words(chosen)", rows_in=4, dropped=1, examples=(example,)),)
+    losses = (OperatorDrops(operator="words(chosen)", rows_in=4, dropped=1, examples=(example,)),)
     card, _, _ = make(tmp_path, kept(1), losses=losses)
     lines = "def f(a\\|b):<br>&nbsp;&nbsp;&nbsp;&nbsp;return a<br><br>&nbsp;x"
     assert f"| p1 | too short | 1 | {lines} |   |\n" in card

@@ -15,7 +15,7 @@ import pytest
 from release_rows import ARGUMENTS, DAY, EXACT_ONLY, SPEC, VOTES, hindsight, normalized, pair, written
 
 from tracemill.data_cards.model.manifest import TableEntry, check_files, read_manifest
-from tracemill.data_cards.model.release_spec import DropExample, DroppedBy
+from tracemill.data_cards.model.release_spec import DropExample, OperatorDrops
 from tracemill.data_cards.writing.write_release import NoRelease, Release, write_release
 from tracemill.records.errors import PrivacyError, ReleaseError
 from tracemill.records.message import Message
@@ -233,11 +233,11 @@ def test_no_pair_means_no_release_and_names_the_last_operator(
     tmp_path: Path, dropped: list[DroppedPair]
 ) -> None:
     said = DropExample(pair_id="p", reason="text_len below 8", value="", chosen="", rejected="")
-    length = DroppedBy(operator="side_length_filter(chosen)", rows_in=3, dropped=2, examples=(said,))
+    length = OperatorDrops(operator="side_length_filter(chosen)", rows_in=3, dropped=2, examples=(said,))
     losses = (
         length,
-        DroppedBy(operator="sides_similar_filter(chosen, rejected)", rows_in=1, dropped=1),
-        DroppedBy(operator="document_deduplicator(preference)", rows_in=0, dropped=0),
+        OperatorDrops(operator="sides_similar_filter(chosen, rejected)", rows_in=1, dropped=1),
+        OperatorDrops(operator="document_deduplicator(preference)", rows_in=0, dropped=0),
     )
     spec = SPEC.model_copy(update={"losses": losses})
     recipe = f"the recipe {SPEC.recipe} (`normalize.recipe`)"
@@ -251,7 +251,7 @@ def test_no_pair_means_no_release_and_names_the_last_operator(
         "no pair was left: sides_similar_filter(chosen, rejected) dropped the last 1 of 1; "
         f"change its bounds or leave it out, in {recipe}"
     )
-    capped = DroppedBy(operator="trace_cap", rows_in=4, dropped=4)
+    capped = OperatorDrops(operator="trace_cap", rows_in=4, dropped=4)
     assert write_release(SPEC.model_copy(update={"losses": (capped,)}), [], dropped, tmp_path) == NoRelease(
         "no pair was left: trace_cap dropped the last 4 of 4; raise the caps of `[pairs]`"
     )

@@ -25,7 +25,7 @@ from tracemill.data_cards.model.audit_sample import (
 )
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
 from tracemill.data_cards.model.release_spec import (
-    DroppedBy,
+    OperatorDrops,
     ReleaseSpec,
     RunFigures,
     SavedCost,
@@ -81,7 +81,7 @@ SPEC = ReleaseSpec(
     name="reported",
     redaction="r1",
     created=datetime(2026, 11, 21, tzinfo=UTC),
-    losses=(DroppedBy(operator="words(chosen)", rows_in=4, dropped=1),),
+    losses=(OperatorDrops(operator="words(chosen)", rows_in=4, dropped=1),),
     funnel={"traces": 2, "states": 9},
     spend_usd=0.4,
     cap_usd=1.0,

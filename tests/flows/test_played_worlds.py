@@ -12,7 +12,7 @@ import pytest
 from training_releases import tiny_model
 
 from benchmarks.teaching.worlds.registry import WORLDS
-from tracemill.flows.training.model_evaluation import Play, evaluation_table_rows
+from tracemill.flows.training.model_evaluation import PlaySettings, evaluation_table_rows
 from tracemill.records.errors import ConfigError, TrainingError
 from tracemill.train.played_worlds import PlayRequest
 from tracemill.train.training_settings import TrainingSettings
@@ -23,11 +23,11 @@ REPAIR = "benchmarks.teaching.worlds.repair:RepairEnvironment"
 
 
 def test_a_range_of_tasks_is_read_and_others_are_refused() -> None:
-    play = Play.of("a:B", "5:25", 0.0, 16, 40)
+    play = PlaySettings.of("a:B", "5:25", 0.0, 16, 40)
     assert (play.first, play.tasks) == (5, 20)
     for wrong in ("100", "5:5", "9:3", "a:b", "-1:3"):
         with pytest.raises(ConfigError, match="is no range of tasks; expected FIRST:END"):
-            Play.of("a:B", wrong, 0.0, 16, 40)
+            PlaySettings.of("a:B", wrong, 0.0, 16, 40)
 
 
 def test_the_table_says_what_a_model_solves() -> None:

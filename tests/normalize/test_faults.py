@@ -11,7 +11,7 @@ import psutil
 import pytest
 from touchy_operators import OPERATORS, pair
 
-from tracemill.normalize.normalizer import DJNormalizer, Normalized
+from tracemill.normalize.normalizer import DJNormalizer, NormalizedPairs
 from tracemill.records.errors import NormalizeError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ def touchy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def touched(touchy: Path) -> Normalized:
+def touched(touchy: Path) -> NormalizedPairs:
     """Some rows through that recipe, two of which make it raise, with keys in the environment."""
     texts = [
         "fine one",
@@ -61,7 +61,7 @@ def test_an_operator_that_raises_on_every_row_is_a_fault_of_the_recipe(tmp_path:
         DJNormalizer(recipe).normalize([pair(0, "one action"), pair(1, "another action")])
 
 
-def test_a_row_that_makes_an_operator_raise_is_dropped_and_named(touched: Normalized) -> None:
+def test_a_row_that_makes_an_operator_raise_is_dropped_and_named(touched: NormalizedPairs) -> None:
     assert [k.chosen_text for k in touched.kept] == ["fine one", "fine two", "fine three"]
     assert [(d.pair.step_id, d.operator, d.reason, d.value) for d in touched.dropped] == [
         ("trace-1:0:0", "touchy_filter(chosen)", "operator raised", "KeyError"),
@@ -144,7 +144,7 @@ def test_operators_of_the_recipe_that_do_not_load(tmp_path: Path) -> None:
         DJNormalizer(recipe).check()
 
 
-def test_no_key_reaches_the_process(touchy: Path, touched: Normalized) -> None:
+def test_no_key_reaches_the_process(touchy: Path, touched: NormalizedPairs) -> None:
     assert len(touched.kept) == 3
     environment = touchy.with_name("seen.txt").read_text(encoding="utf-8")
     assert "secret" not in environment

@@ -13,7 +13,7 @@ from plain_pairs import plain_pair
 
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
-from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
+from tracemill.normalize.normalizer import DJNormalizer, NormalizedPairs, OperatorCount
 from tracemill.pairs.hindsight import hindsight_pairs
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.pair import DPOPair
@@ -114,7 +114,7 @@ def pairs() -> list[DPOPair]:
 
 
 @pytest.fixture(scope="module")
-def normalized(pairs: list[DPOPair], tmp_path_factory: pytest.TempPathFactory) -> Normalized:
+def normalized(pairs: list[DPOPair], tmp_path_factory: pytest.TempPathFactory) -> NormalizedPairs:
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
@@ -123,7 +123,7 @@ def normalized(pairs: list[DPOPair], tmp_path_factory: pytest.TempPathFactory) -
     return result
 
 
-def test_every_case_is_judged_as_written(pairs: list[DPOPair], normalized: Normalized) -> None:
+def test_every_case_is_judged_as_written(pairs: list[DPOPair], normalized: NormalizedPairs) -> None:
     verdicts = {d.pair.step_id: (d.operator, d.reason, d.value) for d in normalized.dropped}
     expected = {p.step_id: case[2:] for p, case in zip(pairs, CASES, strict=True) if case[2]}
     assert verdicts == expected
@@ -132,7 +132,7 @@ def test_every_case_is_judged_as_written(pairs: list[DPOPair], normalized: Norma
     ]
 
 
-def test_the_counts_are_those_of_the_rows(normalized: Normalized) -> None:
+def test_the_counts_are_those_of_the_rows(normalized: NormalizedPairs) -> None:
     assert [(c.operator, c.rows_in, c.dropped, c.errors) for c in normalized.counts] == [
         (f"{LENGTH}(chosen)", 25, 2, 0),
         (f"{LENGTH}(rejected)", 23, 1, 0),
@@ -150,7 +150,7 @@ def test_the_counts_are_those_of_the_rows(normalized: Normalized) -> None:
     assert len(normalized.kept) == 12
 
 
-def test_a_kept_pair_carries_both_shapes(pairs: list[DPOPair], normalized: Normalized) -> None:
+def test_a_kept_pair_carries_both_shapes(pairs: list[DPOPair], normalized: NormalizedPairs) -> None:
     kept = {k.pair.step_id: k for k in normalized.kept}["trace-9:0:0"]
     assert kept.chosen_text == "Bash command: ls"
     assert kept.rejected_text == "Bash command: ls -la"

@@ -20,7 +20,7 @@ from release_rows import SPEC, TOOLS, hindsight, normalized, pair, vote
 
 from tracemill.data_cards.card.render_card import cell_of_lines
 from tracemill.data_cards.model.columns import storage_column_schema
-from tracemill.data_cards.model.release_spec import DropExample, DroppedBy
+from tracemill.data_cards.model.release_spec import DropExample, OperatorDrops
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.publish.publish_gate import make_gate
@@ -204,7 +204,7 @@ def write_clean_release(folder: Path) -> Path:
         for n in range(ROWS)
     ]
     example = DropExample(pair_id="p", reason="too few words", value="1", chosen="say it", rejected="do")
-    losses = (DroppedBy(operator="words(chosen)", rows_in=ROWS + 1, dropped=1, examples=(example,)),)
+    losses = (OperatorDrops(operator="words(chosen)", rows_in=ROWS + 1, dropped=1, examples=(example,)),)
     made = write_release(
         SPEC.model_copy(update={"losses": losses}),
         normalized(*map(pair, range(ROWS)), hindsight(ROWS)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
+from tracemill.normalize.normalizer import DJNormalizer, NormalizedPairs, OperatorCount
 from tracemill.records.message import render_turn
 from tracemill.records.pair import DPOPair, NormalizedDPOPair
 from tracemill.records.storage.trace_rows import traces_to_table
@@ -18,6 +18,6 @@ def put(work: Workspace, traces: Sequence[Trace]) -> None:
 class Kept(DJNormalizer):
     """Keeps every pair, without a process of data-juicer."""
 
-    def normalize(self, pairs: Sequence[DPOPair]) -> Normalized:
+    def normalize(self, pairs: Sequence[DPOPair]) -> NormalizedPairs:
         kept = [NormalizedDPOPair(p, render_turn(p.chosen), render_turn(p.rejected), "all") for p in pairs]
-        return Normalized(kept, [], (OperatorCount("nothing", len(kept), 0, 0),), "all", "f")
+        return NormalizedPairs(kept, [], (OperatorCount("nothing", len(kept), 0, 0),), "all", "f")

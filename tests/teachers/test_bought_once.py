@@ -23,7 +23,7 @@ from tracemill.teachers.ledger.entries import (
     CachedAnswer,
     Grant,
     InFlightElsewhere,
-    Intent,
+    PlannedCall,
     Reservation,
     Settlement,
 )
@@ -117,8 +117,8 @@ async def test_what_a_killed_process_was_asking_is_asked_by_who_waits_for_it(led
     assert stats["paid_twice"] <= in_flight
 
 
-def intent(key: str = "k", amount: int = 10) -> Intent:
-    return Intent("run", "t", "t:0:0", "x", key, amount)
+def intent(key: str = "k", amount: int = 10) -> PlannedCall:
+    return PlannedCall("run", "t", "t:0:0", "x", key, amount)
 
 
 def one(ledger: Ledger, buyer: ClaimHolder | None, key: str = "k") -> Grant | InFlightElsewhere:

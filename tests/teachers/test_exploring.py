@@ -17,7 +17,7 @@ from tracemill.teachers.gate.exploration import (
     split_exploration_phases,
 )
 from tracemill.teachers.gate.gate_decisions import EXPLORED, make_gate_decisions
-from tracemill.teachers.ledger.entries import DeniedReservation, Intent, Reservation
+from tracemill.teachers.ledger.entries import DeniedReservation, PlannedCall, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
@@ -90,12 +90,12 @@ def test_the_others_leave_what_explored_steps_to_come_may_cost() -> None:
 def test_the_book_grants_only_what_leaves_enough(tmp_path: Path) -> None:
     with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
         ledger.open_run("run", 100, max_trace_nanousd=90)
-        kept = Intent("run", "t", "s", "m", "k1", 30, leave_nanousd=60)
-        free = Intent("run", "t", "s", "m", "k2", 30)
+        kept = PlannedCall("run", "t", "s", "m", "k1", 30, leave_nanousd=60)
+        free = PlannedCall("run", "t", "s", "m", "k2", 30)
         assert isinstance(ledger.reserve(kept), Reservation)  # 60 of 100 are left; of a trace none need be
-        assert ledger.reserve(Intent("run", "t", "s", "m", "k3", 20, leave_nanousd=60)) == DeniedReservation(
-            "run", 100, 0, 30, 80, 60
-        )
+        assert ledger.reserve(
+            PlannedCall("run", "t", "s", "m", "k3", 20, leave_nanousd=60)
+        ) == DeniedReservation("run", 100, 0, 30, 80, 60)
         assert isinstance(ledger.reserve(free), Reservation)
 
 

@@ -11,7 +11,13 @@ import pytest
 from sqlalchemy import text
 
 from tracemill.records.errors import LedgerError
-from tracemill.teachers.ledger.entries import CachedAnswer, DeniedReservation, Intent, Reservation, Settlement
+from tracemill.teachers.ledger.entries import (
+    CachedAnswer,
+    DeniedReservation,
+    PlannedCall,
+    Reservation,
+    Settlement,
+)
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.ledger.schema import open_database
 
@@ -42,8 +48,8 @@ def ledger(ledger_url: str, clock: Clock) -> Iterator[Ledger]:
         yield opened
 
 
-def intent(key: str, amount: int, run: str = "run", trace: str = "trace") -> Intent:
-    return Intent(run, trace, f"{trace}:0:0", "teacher", key, amount)
+def intent(key: str, amount: int, run: str = "run", trace: str = "trace") -> PlannedCall:
+    return PlannedCall(run, trace, f"{trace}:0:0", "teacher", key, amount)
 
 
 def granted(ledger: Ledger, key: str, amount: int, run: str = "run", trace: str = "trace") -> Reservation:

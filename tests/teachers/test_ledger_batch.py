@@ -7,7 +7,13 @@ import pytest
 from sqlalchemy import event
 
 from tracemill.records.errors import LedgerError
-from tracemill.teachers.ledger.entries import CachedAnswer, DeniedReservation, Intent, Reservation, Settlement
+from tracemill.teachers.ledger.entries import (
+    CachedAnswer,
+    DeniedReservation,
+    PlannedCall,
+    Reservation,
+    Settlement,
+)
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reservation_queue import ReservationQueue
 
@@ -18,8 +24,8 @@ def ledger(ledger_url: str) -> Iterator[Ledger]:
         yield opened
 
 
-def intent(key: str, amount: int, trace: str = "trace") -> Intent:
-    return Intent("run", trace, f"{trace}:0:0", "teacher", key, amount)
+def intent(key: str, amount: int, trace: str = "trace") -> PlannedCall:
+    return PlannedCall("run", trace, f"{trace}:0:0", "teacher", key, amount)
 
 
 def test_one_transaction_settles_frees_grants_and_denies(ledger: Ledger) -> None:
@@ -47,7 +53,7 @@ def test_a_batch_with_an_unknown_run_books_nothing(ledger: Ledger) -> None:
     (call,) = ledger.apply(intents=[intent("a", 60)])[1]
     assert isinstance(call, Reservation)
     with pytest.raises(LedgerError, match="is not in the ledger"):
-        ledger.apply([Settlement(call, 1)], [Intent("no run", "t", "t:0:0", "x", "b", 1)])
+        ledger.apply([Settlement(call, 1)], [PlannedCall("no run", "t", "t:0:0", "x", "b", 1)])
     assert (ledger.spent("run").settled_nanousd, ledger.spent("run").reserved_nanousd) == (0, 60)
 
 

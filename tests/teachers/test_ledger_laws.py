@@ -34,7 +34,7 @@ from tracemill.teachers.ledger.entries import (
     DeniedReservation,
     Grant,
     InFlightElsewhere,
-    Intent,
+    PlannedCall,
     Reservation,
     Settlement,
 )
@@ -131,7 +131,9 @@ class Schedule(RuleBasedStateMachine):
             if process.held:
                 number = process.held.pop(place % len(process.held))
                 closes.append((number, self._close(number, percent, what)))
-        intents = [Intent(run, trace, f"{trace}:0:0", "x", key, amount) for run, trace, amount, key in wishes]
+        intents = [
+            PlannedCall(run, trace, f"{trace}:0:0", "x", key, amount) for run, trace, amount, key in wishes
+        ]
         closed, grants = process.ledger.apply([close for _, close in closes], intents, process.buyer)
         assert closed == [
             (close.cost_nanousd or 0) <= close.reservation.amount_nanousd for _, close in closes
@@ -153,7 +155,7 @@ class Schedule(RuleBasedStateMachine):
             self.answers.setdefault(call.key, close.reply)
 
     def _granted(
-        self, process: Process, intents: list[Intent], grants: list[Grant | InFlightElsewhere]
+        self, process: Process, intents: list[PlannedCall], grants: list[Grant | InFlightElsewhere]
     ) -> None:
         """A grant fits under every cap; a denial names one that it does not fit under, or stands behind such
         a denial of its run; what was bought, or is being bought by one who lives, is never sold again."""

@@ -9,7 +9,7 @@ import pytest
 from postgres_server import PASSWORD, USER, Server, serving
 
 from tracemill.records.errors import LedgerError
-from tracemill.teachers.ledger.entries import Intent, Reservation, Settlement
+from tracemill.teachers.ledger.entries import PlannedCall, Reservation, Settlement
 from tracemill.teachers.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ def test_any_text_and_any_amount_comes_back_as_it_was(postgres: Server) -> None:
     reply = '{"a": "\\u0000 \\\\ \\" \' :v %s {} äß🦊", "b": "\\ud83e"}'
     with Ledger(postgres.new_database()) as ledger:
         ledger.open_run("r:%s'\"", 10**15)
-        wishes = [Intent("r:%s'\"", f"t{n}\\", "s", "x" * 500, f"k{n}", 10**14 + n) for n in range(3)]
+        wishes = [PlannedCall("r:%s'\"", f"t{n}\\", "s", "x" * 500, f"k{n}", 10**14 + n) for n in range(3)]
         grants = ledger.apply(intents=wishes)[1]
         held = [grant for grant in grants if isinstance(grant, Reservation)]
         assert (
@@ -88,14 +88,14 @@ def test_any_text_and_any_amount_comes_back_as_it_was(postgres: Server) -> None:
 def test_a_server_that_went_away_is_an_error_and_its_book_is_whole_when_it_is_back() -> None:
     with serving() as server, Ledger(server.new_database()) as ledger:
         ledger.open_run("run", 100)
-        grant = ledger.reserve(Intent("run", "t", "t:0:0", "x", "a", 60))
+        grant = ledger.reserve(PlannedCall("run", "t", "t:0:0", "x", "a", 60))
         assert isinstance(grant, Reservation)
         server.stop()
         server.begin()
         assert ledger.settle(grant, 30, "{}")  # by a new connection
         server.stop()
         with pytest.raises(LedgerError, match="could not be written: Connection refused"):
-            ledger.reserve(Intent("run", "t", "t:0:0", "x", "b", 60))
+            ledger.reserve(PlannedCall("run", "t", "t:0:0", "x", "b", 60))
         server.begin()
         spent = ledger.spent("run")
         assert (spent.settled_nanousd, spent.reserved_nanousd, spent.calls) == (30, 0, 1)

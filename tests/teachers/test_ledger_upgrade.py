@@ -10,7 +10,7 @@ from sqlalchemy.engine import Engine, make_url
 from sqlalchemy.pool import NullPool
 
 from tracemill.records.errors import LedgerError
-from tracemill.teachers.ledger.entries import CachedAnswer, Intent, Reservation
+from tracemill.teachers.ledger.entries import CachedAnswer, PlannedCall, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.schema import SCHEMA_VERSION, open_database
 
@@ -124,9 +124,9 @@ def test_an_older_ledger_is_brought_to_today_s_schema_and_keeps_everything(
             2,
         )
         assert ledger.answer("bought") == '{"said":1}'
-        wish = Intent("run", "t", "t:0:0", "x", "bought", 5)
+        wish = PlannedCall("run", "t", "t:0:0", "x", "bought", 5)
         assert ledger.reserve(wish) == CachedAnswer('{"said":1}')
-        grant = ledger.reserve(Intent("run", "t", "t:0:2", "x", "new", 5, account="a"))
+        grant = ledger.reserve(PlannedCall("run", "t", "t:0:2", "x", "new", 5, account="a"))
         assert isinstance(grant, Reservation)
         ledger.settle(grant, 4, "{}", stated_nanousd=4)
         assert ledger.write_off_stale(1.0) == 1

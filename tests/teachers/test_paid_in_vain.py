@@ -12,7 +12,7 @@ from tracemill.teachers.client.parse_completion import read_completion
 from tracemill.teachers.core.price import Price
 from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterTeacherSettings, ReplaySettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
-from tracemill.teachers.ledger.entries import Intent, Reservation
+from tracemill.teachers.ledger.entries import PlannedCall, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
@@ -70,7 +70,7 @@ async def test_a_ledger_in_which_too_many_were_bought_already_buys_no_other(tmp_
             for question in questions:
                 key = teacher.request_key(question, 0)
                 for _ in range(5):
-                    grant = ledger.reserve(Intent("old", "t1", question.step_id, teacher.name, key, 9))
+                    grant = ledger.reserve(PlannedCall("old", "t1", question.step_id, teacher.name, key, 9))
                     assert isinstance(grant, Reservation)
                     ledger.settle(grant, 7, outcome="empty")
             assert set(ledger.paid_in_vain([teacher.request_key(q, 0) for q in questions]).values()) == {5}

@@ -10,7 +10,7 @@ from teacher_chains import chain, teacher_at
 from tracemill.teachers.client.model_catalogue import charged_usage_nanousd
 from tracemill.teachers.core.teacher_settings import GateSettings, ReplaySettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
-from tracemill.teachers.ledger.entries import Intent, Reservation, RunSpending
+from tracemill.teachers.ledger.entries import PlannedCall, Reservation, RunSpending
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import RunningStubServer, running
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
@@ -121,7 +121,7 @@ TIME = iter(range(1_800_000_000, 1_900_000_000))
 
 
 def granted(ledger: Ledger, key: str, amount: int, run: str = "run") -> Reservation:
-    grant = ledger.reserve(Intent(run, "t", "t:0:0", "teacher", key, amount, account="a"))
+    grant = ledger.reserve(PlannedCall(run, "t", "t:0:0", "teacher", key, amount, account="a"))
     assert isinstance(grant, Reservation)
     return grant
 

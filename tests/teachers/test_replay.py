@@ -14,7 +14,7 @@ from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterTeacherSettings, ReplaySettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
-from tracemill.teachers.ledger.entries import Intent, RunSpending
+from tracemill.teachers.ledger.entries import PlannedCall, RunSpending
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
@@ -124,7 +124,7 @@ async def test_a_trace_cap_ends_its_trace_and_no_other(tmp_path: Path) -> None:
 async def test_open_intents_of_a_dead_process_count_against_the_cap(tmp_path: Path) -> None:
     with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
         ledger.open_run("run", CENT_NANOUSD)
-        ledger.reserve(Intent("run", "t0", "t0:0:0", "someone", "lost", CENT_NANOUSD // 2))
+        ledger.reserve(PlannedCall("run", "t0", "t0:0:0", "someone", "lost", CENT_NANOUSD // 2))
     with running() as server:
         _, spent = await run(server.url, tmp_path / "l.db", questions_of(10, 5), cap_nanousd=CENT_NANOUSD)
         assert server.stats()["charged_nanousd"] <= CENT_NANOUSD // 2

@@ -15,7 +15,7 @@ from tracemill.teachers.ledger.entries import (
     DeniedReservation,
     Grant,
     InFlightElsewhere,
-    Intent,
+    PlannedCall,
     Reservation,
     Settlement,
 )
@@ -48,7 +48,7 @@ class Watched(Ledger):
     def apply(
         self,
         closes: Sequence[Settlement] = (),
-        intents: Sequence[Intent] = (),
+        intents: Sequence[PlannedCall] = (),
         buyer: ClaimHolder | None = None,
     ) -> tuple[list[bool | LedgerError], list[Grant | InFlightElsewhere]]:
         with self._begun:
@@ -105,12 +105,12 @@ async def other(ledger: Watched) -> AsyncIterator[ReservationQueue]:
     made.close()
 
 
-def intent(key: str, amount: int, trace: str = "", leave: int = 0) -> Intent:
+def intent(key: str, amount: int, trace: str = "", leave: int = 0) -> PlannedCall:
     """An intent of a trace of its own where none is named."""
-    return Intent("run", trace or key, "step", "teacher", key, amount, leave)
+    return PlannedCall("run", trace or key, "step", "teacher", key, amount, leave)
 
 
-def start(queue: ReservationQueue, *intents: Intent) -> list[Asked]:
+def start(queue: ReservationQueue, *intents: PlannedCall) -> list[Asked]:
     return [asyncio.create_task(queue.reserve(each)) for each in intents]
 
 
@@ -121,7 +121,7 @@ async def still(queue: ReservationQueue) -> None:
         await queue.flush()
 
 
-async def ask(queue: ReservationQueue, *intents: Intent) -> list[Asked]:
+async def ask(queue: ReservationQueue, *intents: PlannedCall) -> list[Asked]:
     """Asks in this order, and comes back when nothing moves any more."""
     asked = start(queue, *intents)
     await still(queue)

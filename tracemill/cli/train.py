@@ -127,13 +127,13 @@ def eval_model(
     """
     from tracemill.cli.commands import say
     from tracemill.flows.config.run_settings import load_settings
-    from tracemill.flows.training.model_evaluation import Play, evaluate_models, evaluation_table_rows
+    from tracemill.flows.training.model_evaluation import PlaySettings, evaluate_models, evaluation_table_rows
 
     placed = [_placed(model) for model in models]
     given = {"model": placed[0], "max_length": max_length, "device": device}
     over = run_overrides(workspace)
     over["training"] = {key: value for key, value in given.items() if value is not None}
-    play = Play.of(world, tasks, temperature, turns, new_tokens) if world is not None else None
+    play = PlaySettings.of(world, tasks, temperature, turns, new_tokens) if world is not None else None
     found = evaluate_models(load_settings(config, over), placed, release, play)
     say(evaluation_table_rows(found), f"tracemill eval-model {found.get('release', world)}", found, json)
 

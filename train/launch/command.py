@@ -12,7 +12,7 @@ from tracemill.train.launch.detached_process import (
     start_process,
     write_launch,
 )
-from tracemill.train.launch.launcher import Launch, LaunchOptions
+from tracemill.train.launch.launcher import LaunchAttempt, LaunchOptions
 from tracemill.train.launch.run_command import command_environment
 from tracemill.train.training_settings import TrainingSettings
 
@@ -32,7 +32,7 @@ class CommandLauncher(ProcessLauncher):
     def check(self, settings: TrainingSettings) -> None:
         """Accept all settings: the command checks its own needs."""
 
-    def describe(self, launch: Launch) -> dict[str, Any]:
+    def describe(self, launch: LaunchAttempt) -> dict[str, Any]:
         """Return the command, its directory, the variables it gets and the names of those it inherits."""
         return {
             "command": launch.options(CommandOptions).command,
@@ -41,7 +41,7 @@ class CommandLauncher(ProcessLauncher):
             "variables": command_environment(launch.job),
         }
 
-    def submit(self, launch: Launch) -> str:
+    def submit(self, launch: LaunchAttempt) -> str:
         """Start the command in the current directory and return the id of its process."""
         write_launch(launch, command=launch.options(CommandOptions).command, directory=str(Path.cwd()))
         return start_process(launch, child_environment(os.environ, launch.settings.environment))

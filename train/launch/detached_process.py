@@ -19,7 +19,7 @@ from tracemill.train.launch.launcher import (
     LAUNCH,
     JobState,
     JobStatus,
-    Launch,
+    LaunchAttempt,
     log_lines,
     newest_progress,
     read_outcome,
@@ -37,12 +37,12 @@ def job_command(folder: Path) -> list[str]:
     return [sys.executable, "-P", "-m", "tracemill.train.launch.run_job", str(folder)]
 
 
-def write_launch(launch: Launch, **more: Any) -> None:
+def write_launch(launch: LaunchAttempt, **more: Any) -> None:
     """Write the input of `run_job` into the folder of an attempt."""
     write_json(launch.folder / LAUNCH, {"job": launch.job.model_dump(mode="json"), **more})
 
 
-def start_process(launch: Launch, environment: Mapping[str, str]) -> str:
+def start_process(launch: LaunchAttempt, environment: Mapping[str, str]) -> str:
     """Start the process of an attempt and return its id; one that runs already is not started again."""
     lock = os.open(launch.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -66,7 +66,7 @@ def start_process(launch: Launch, environment: Mapping[str, str]) -> str:
     return str(process.pid)
 
 
-def process_log(launch: Launch) -> Iterator[str]:
+def process_log(launch: LaunchAttempt) -> Iterator[str]:
     """Yield the output of the process, and of the training in it."""
     places = (launch.job.target / LOG, launch.job.partial / LOG)
     return log_lines(launch.folder / JOB_LOG, *places)
@@ -98,7 +98,7 @@ class ProcessLauncher:
     remote: ClassVar = False
     poll_s: ClassVar = 0.1
 
-    def poll(self, launch: Launch, job_id: str) -> JobStatus:
+    def poll(self, launch: LaunchAttempt, job_id: str) -> JobStatus:
         """Return the state of the process."""
         _started[:] = [process for process in _started if process.poll() is None]
         if _runs(launch.folder):
@@ -109,11 +109,11 @@ class ProcessLauncher:
             return JobStatus(JobState.CANCELLED, "interrupted")
         return JobStatus(JobState.FAILED, "the process of the training was killed")
 
-    def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
+    def logs(self, launch: LaunchAttempt, job_id: str) -> Iterator[str]:
         """Yield the output of the process."""
         return process_log(launch)
 
-    def cancel(self, launch: Launch, job_id: str) -> None:
+    def cancel(self, launch: LaunchAttempt, job_id: str) -> None:
         """Send SIGTERM: the training saves; a second one ends it at once."""
         with suppress(ProcessLookupError):
             if _runs(launch.folder):

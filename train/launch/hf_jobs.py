@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import Field
 
 from tracemill.records.errors import TrainingError
-from tracemill.train.launch.launcher import JobRefused, JobState, JobStatus, Launch, LaunchOptions
+from tracemill.train.launch.launcher import JobRefused, JobState, JobStatus, LaunchAttempt, LaunchOptions
 from tracemill.train.launch.remote_job import (
     REMOTE_COMMAND,
     check_release,
@@ -57,12 +57,12 @@ class HFJobsLauncher:
         """Raise TrainingError for settings that need files of this machine, and for unset variables."""
         check_remote(settings)
 
-    def describe(self, launch: Launch) -> dict[str, Any]:
+    def describe(self, launch: LaunchAttempt) -> dict[str, Any]:
         """Return the arguments of `HfApi.run_job`, with only the names of secrets."""
         check_release(launch)
         return {**self._arguments(launch), "secrets": sorted(launch.settings.environment)}
 
-    def submit(self, launch: Launch) -> str:
+    def submit(self, launch: LaunchAttempt) -> str:
         """Submit the job, with its key as a label, and return its id."""
         namespace = launch.options(HFJobsOptions).namespace
         labels = {_LABEL: launch.key}
@@ -72,7 +72,7 @@ class HFJobsLauncher:
         secrets = named_secrets(launch, os.environ)
         return str(_ask(lambda: _api().run_job(**self._arguments(launch), secrets=secrets)).id)
 
-    def poll(self, launch: Launch, job_id: str) -> JobStatus:
+    def poll(self, launch: LaunchAttempt, job_id: str) -> JobStatus:
         """Return the stage of the job."""
         namespace = launch.options(HFJobsOptions).namespace
         status = _ask(lambda: _api().inspect_job(job_id=job_id, namespace=namespace)).status
@@ -80,17 +80,17 @@ class HFJobsLauncher:
         reason = f"job {job_id} of the Hub failed ({status.message or 'no message'})"
         return JobStatus(state, reason if state == JobState.FAILED else "")
 
-    def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
+    def logs(self, launch: LaunchAttempt, job_id: str) -> Iterator[str]:
         """Yield the lines of the job so far."""
         namespace = launch.options(HFJobsOptions).namespace
         yield from _ask(lambda: list(_api().fetch_job_logs(job_id=job_id, namespace=namespace)))
 
-    def cancel(self, launch: Launch, job_id: str) -> None:
+    def cancel(self, launch: LaunchAttempt, job_id: str) -> None:
         """Cancel the job; nothing is saved."""
         namespace = launch.options(HFJobsOptions).namespace
         _ask(lambda: _api().cancel_job(job_id=job_id, namespace=namespace))
 
-    def _arguments(self, launch: Launch) -> dict[str, Any]:
+    def _arguments(self, launch: LaunchAttempt) -> dict[str, Any]:
         options = launch.options(HFJobsOptions)
         return {
             "image": options.image,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tracemill.records.errors import TrainingError
 from tracemill.records.storage.atomic_files import make_private_folder, write_json
-from tracemill.train.launch.launcher import JobState, Launch
+from tracemill.train.launch.launcher import JobState, LaunchAttempt
 from tracemill.train.training_job import TrainingJob
 
 RECORD_VERSION = 1
@@ -78,16 +78,16 @@ class JobRecords:
         write_json(self.folder / _RECORD, record.model_dump(mode="json"))
         return record
 
-    def launch(self, attempt: int) -> Launch:
+    def launch(self, attempt: int) -> LaunchAttempt:
         """Return an attempt, with its folder made."""
         launch = self.planned(attempt)
         make_private_folder(launch.folder)
         return launch
 
-    def planned(self, attempt: int) -> Launch:
+    def planned(self, attempt: int) -> LaunchAttempt:
         """Return an attempt; write nothing."""
         key = f"tracemill-{self.job.fingerprint()}-{attempt}"
-        return Launch(self.job, key, (self.folder / str(attempt)).resolve())
+        return LaunchAttempt(self.job, key, (self.folder / str(attempt)).resolve())
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tracemill.records.errors import TrainingError
 from tracemill.train.launch.job_record import JobRecord, JobRecords, now
-from tracemill.train.launch.launcher import JobRefused, JobState, JobStatus, Launch, Launcher
+from tracemill.train.launch.launcher import JobRefused, JobState, JobStatus, LaunchAttempt, Launcher
 from tracemill.train.launch.registry import LAUNCHERS
 from tracemill.train.start_child import MissingPackageError, finished_training, has_unfinished_training
 from tracemill.train.training_job import (
@@ -25,7 +25,7 @@ class SubmittedJob:
     """A job that was submitted, by this call or an earlier one."""
 
     record: JobRecord
-    launch: Launch
+    launch: LaunchAttempt
     launcher: Launcher
 
     @property
@@ -191,7 +191,9 @@ def _submitted(records: JobRecords, record: JobRecord) -> SubmittedJob:
     settings = records.job.settings.model_copy(update=given)
     job = records.job.model_copy(update={"settings": settings})
     planned = records.planned(record.attempt)
-    return SubmittedJob(record, Launch(job, planned.key, planned.folder), LAUNCHERS.get(record.launcher))
+    return SubmittedJob(
+        record, LaunchAttempt(job, planned.key, planned.folder), LAUNCHERS.get(record.launcher)
+    )
 
 
 def _new_record(records: JobRecords, launcher: Launcher, attempt: int) -> JobRecord:

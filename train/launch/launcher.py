@@ -56,7 +56,7 @@ class LaunchOptions(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchAttempt:
     """One attempt at a training job.
 
     `key` names the attempt at a service: letters, digits and hyphens, at most 63. `folder` holds its files.
@@ -98,26 +98,26 @@ class Launcher(Protocol):
         """Raise TrainingError if a training with these settings cannot start; connect to nothing."""
         ...
 
-    def describe(self, launch: Launch) -> dict[str, Any]:
+    def describe(self, launch: LaunchAttempt) -> dict[str, Any]:
         """Return the exact job as JSON values, without the values of secrets; connect to nothing."""
         ...
 
-    def submit(self, launch: Launch) -> str:
+    def submit(self, launch: LaunchAttempt) -> str:
         """Submit the job and return its id; a job with this key that exists already is not submitted again.
 
         Raises JobRefused if it is refused, and TrainingError if it is unknown whether it was submitted.
         """
         ...
 
-    def poll(self, launch: Launch, job_id: str) -> JobStatus:
+    def poll(self, launch: LaunchAttempt, job_id: str) -> JobStatus:
         """Return the state of a job. Raises TrainingError if it is unknown."""
         ...
 
-    def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
+    def logs(self, launch: LaunchAttempt, job_id: str) -> Iterator[str]:
         """Yield the lines that the job has written so far."""
         ...
 
-    def cancel(self, launch: Launch, job_id: str) -> None:
+    def cancel(self, launch: LaunchAttempt, job_id: str) -> None:
         """Ask the job to stop; a training saves first if it can."""
         ...
 

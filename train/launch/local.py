@@ -10,7 +10,7 @@ from tracemill.train.launch.detached_process import (
     start_process,
     write_launch,
 )
-from tracemill.train.launch.launcher import Launch, LaunchOptions
+from tracemill.train.launch.launcher import LaunchAttempt, LaunchOptions
 from tracemill.train.start_child import check_settings
 from tracemill.train.training_settings import TrainingSettings
 
@@ -24,7 +24,7 @@ class LocalLauncher(ProcessLauncher):
         """Raise TrainingError for a missing folder or package."""
         check_settings(settings)
 
-    def describe(self, launch: Launch) -> dict[str, Any]:
+    def describe(self, launch: LaunchAttempt) -> dict[str, Any]:
         """Return command, processes and names of the environment variables."""
         return {
             "command": job_command(launch.folder),
@@ -32,7 +32,7 @@ class LocalLauncher(ProcessLauncher):
             "environment": sorted(child_environment(os.environ, launch.settings.environment)),
         }
 
-    def submit(self, launch: Launch) -> str:
+    def submit(self, launch: LaunchAttempt) -> str:
         """Start the process and return its id."""
         write_launch(launch)
         return start_process(launch, child_environment(os.environ, launch.settings.environment))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import Field
 
 from tracemill.records.errors import TrainingError
-from tracemill.train.launch.launcher import JobRefused, JobState, JobStatus, Launch, LaunchOptions
+from tracemill.train.launch.launcher import JobRefused, JobState, JobStatus, LaunchAttempt, LaunchOptions
 from tracemill.train.launch.remote_job import (
     REMOTE_COMMAND,
     check_release,
@@ -54,7 +54,7 @@ class ModalLauncher:
             raise TrainingError("modal is not installed", "the package modal", "pip install 'modal>=1.6'")
         check_remote(settings)
 
-    def describe(self, launch: Launch) -> dict[str, Any]:
+    def describe(self, launch: LaunchAttempt) -> dict[str, Any]:
         """Return the arguments of `Sandbox.create`, with only the names of secrets."""
         check_release(launch)
         options = launch.options(ModalOptions)
@@ -67,7 +67,7 @@ class ModalLauncher:
             **self._arguments(launch),
         }
 
-    def submit(self, launch: Launch) -> str:
+    def submit(self, launch: LaunchAttempt) -> str:
         """Create the sandbox, named by its key, and return its id."""
         import modal
 
@@ -90,7 +90,7 @@ class ModalLauncher:
 
         return str(_ask(create).object_id)
 
-    def poll(self, launch: Launch, job_id: str) -> JobStatus:
+    def poll(self, launch: LaunchAttempt, job_id: str) -> JobStatus:
         """Return the state from the exit code of the sandbox."""
         import modal
 
@@ -101,20 +101,20 @@ class ModalLauncher:
             return JobStatus(JobState.SUCCEEDED)
         return JobStatus(JobState.FAILED, f"sandbox {job_id} of Modal ended with code {code}")
 
-    def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
+    def logs(self, launch: LaunchAttempt, job_id: str) -> Iterator[str]:
         """Yield the output of the sandbox, until it ends."""
         import modal
 
         for text in _ask(lambda: modal.Sandbox.from_id(job_id).stdout):
             yield from text.splitlines()
 
-    def cancel(self, launch: Launch, job_id: str) -> None:
+    def cancel(self, launch: LaunchAttempt, job_id: str) -> None:
         """Terminate the sandbox; nothing is saved."""
         import modal
 
         _ask(lambda: modal.Sandbox.from_id(job_id).terminate())
 
-    def _arguments(self, launch: Launch) -> dict[str, Any]:
+    def _arguments(self, launch: LaunchAttempt) -> dict[str, Any]:
         options = launch.options(ModalOptions)
         return {
             "name": launch.key,

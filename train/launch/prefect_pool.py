@@ -15,7 +15,7 @@ from tracemill.train.launch.launcher import (
     JobRefused,
     JobState,
     JobStatus,
-    Launch,
+    LaunchAttempt,
     LaunchOptions,
     log_lines,
     newest_progress,
@@ -57,7 +57,7 @@ class PrefectLauncher:
                 "no Prefect server is named", "its address as PREFECT_API_URL", "set it, or start a server"
             )
 
-    def describe(self, launch: Launch) -> dict[str, Any]:
+    def describe(self, launch: LaunchAttempt) -> dict[str, Any]:
         """Return the deployment and the flow run."""
         from tracemill.train.launch.prefect_flow import ENTRYPOINT, FLOW_NAME
 
@@ -74,7 +74,7 @@ class PrefectLauncher:
             "tags": [_TAG, f"release:{launch.job.release.name}"],
         }
 
-    def submit(self, launch: Launch) -> str:
+    def submit(self, launch: LaunchAttempt) -> str:
         """Create the flow run and return its id; the server makes one run of one key."""
         described, options = self.describe(launch), launch.options(PrefectOptions)
         write_launch(launch)
@@ -102,7 +102,7 @@ class PrefectLauncher:
 
         return _ask(create)
 
-    def poll(self, launch: Launch, job_id: str) -> JobStatus:
+    def poll(self, launch: LaunchAttempt, job_id: str) -> JobStatus:
         """Return the state of the flow run."""
         state = _ask(lambda client: client.read_flow_run(UUID(job_id)).state)
         if state is None or state.is_scheduled() or state.is_pending() or state.is_paused():
@@ -117,7 +117,7 @@ class PrefectLauncher:
             return JobStatus(JobState.FAILED, f"flow run {job_id} failed: {said}")
         return JobStatus(JobState.RUNNING, progress=newest_progress(launch.folder))
 
-    def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
+    def logs(self, launch: LaunchAttempt, job_id: str) -> Iterator[str]:
         """Yield what Prefect logged of the flow run, then the log of the training."""
         from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
         from prefect.client.schemas.sorting import LogSort
@@ -127,7 +127,7 @@ class PrefectLauncher:
         yield from (each.message for each in found)
         yield from log_lines(launch.job.target / LOG, launch.job.partial / LOG)
 
-    def cancel(self, launch: Launch, job_id: str) -> None:
+    def cancel(self, launch: LaunchAttempt, job_id: str) -> None:
         """Ask the server to cancel the flow run; its worker ends the process."""
         from prefect.states import Cancelling
 

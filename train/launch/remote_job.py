@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tracemill.records.errors import TrainingError
-from tracemill.train.launch.launcher import Launch
+from tracemill.train.launch.launcher import LaunchAttempt
 from tracemill.train.training_settings import TrainingSettings
 
 REMOTE_COMMAND = ("python", "-P", "-m", "tracemill.train.launch.run_job")
@@ -35,7 +35,7 @@ def check_remote(settings: TrainingSettings) -> None:
             raise TrainingError(f"training.environment names {name}, which is not set", f"a value of {name}")
 
 
-def check_release(launch: Launch) -> None:
+def check_release(launch: LaunchAttempt) -> None:
     """Raise TrainingError if the release is on this machine alone."""
     release = launch.job.release
     if release.repository is None:
@@ -46,7 +46,7 @@ def check_release(launch: Launch) -> None:
         )
 
 
-def remote_variables(launch: Launch) -> dict[str, str]:
+def remote_variables(launch: LaunchAttempt) -> dict[str, str]:
     """Return the variables that `run_job` reads; they hold no secret and no folder of this machine."""
     settings = launch.settings.model_copy(update={"output": None})
     return {
@@ -57,6 +57,6 @@ def remote_variables(launch: Launch) -> dict[str, str]:
     }
 
 
-def named_secrets(launch: Launch, environ: Mapping[str, str]) -> dict[str, str]:
+def named_secrets(launch: LaunchAttempt, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that `training.environment` names, with their values."""
     return {name: environ[name] for name in launch.settings.environment}

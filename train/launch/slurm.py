@@ -19,7 +19,7 @@ from tracemill.train.launch.launcher import (
     JobRefused,
     JobState,
     JobStatus,
-    Launch,
+    LaunchAttempt,
     LaunchOptions,
     newest_progress,
     read_outcome,
@@ -68,11 +68,11 @@ class SlurmLauncher:
                     f"{name} is not there", "the programs of Slurm", "call it on a login node"
                 )
 
-    def describe(self, launch: Launch) -> dict[str, Any]:
+    def describe(self, launch: LaunchAttempt) -> dict[str, Any]:
         """Return the command line of sbatch and its script."""
         return {"command": _sbatch(launch), "script": _script(launch)}
 
-    def submit(self, launch: Launch) -> str:
+    def submit(self, launch: LaunchAttempt) -> str:
         """Submit the script, named by its key, and return the id of the job."""
         there = _sacct("JobID", f"--name={launch.key}", "--starttime=now-30days").split()
         if there:
@@ -82,7 +82,7 @@ class SlurmLauncher:
             file.write_text(_script(launch), encoding="utf-8")
         return _call(_sbatch(launch)).strip().partition(";")[0]
 
-    def poll(self, launch: Launch, job_id: str) -> JobStatus:
+    def poll(self, launch: LaunchAttempt, job_id: str) -> JobStatus:
         """Return the state that sacct gives; a job that it does not show yet is queued."""
         command = [
             "sacct",
@@ -105,16 +105,16 @@ class SlurmLauncher:
         said = outcome.reason if outcome is not None and outcome.reason else word
         return JobStatus(JobState.FAILED, f"job {job_id} of Slurm failed: {said}")
 
-    def logs(self, launch: Launch, job_id: str) -> Iterator[str]:
+    def logs(self, launch: LaunchAttempt, job_id: str) -> Iterator[str]:
         """Yield the output of the job."""
         return process_log(launch)
 
-    def cancel(self, launch: Launch, job_id: str) -> None:
+    def cancel(self, launch: LaunchAttempt, job_id: str) -> None:
         """Send SIGTERM by scancel; the training saves within Slurm's KillWait."""
         _call(["scancel", job_id])
 
 
-def _sbatch(launch: Launch) -> list[str]:
+def _sbatch(launch: LaunchAttempt) -> list[str]:
     """Return the command line; the job gets only the named environment variables."""
     options = launch.options(SlurmOptions)
     exported = ",".join(name for name in launch.settings.environment if name in os.environ)
@@ -141,7 +141,7 @@ def _sbatch(launch: Launch) -> list[str]:
     ]
 
 
-def _script(launch: Launch) -> str:
+def _script(launch: LaunchAttempt) -> str:
     options = launch.options(SlurmOptions)
     lines = ["#!/bin/sh", "set -e", *options.setup, f"exec {shlex.join(job_command(launch.folder))}"]
     return "\n".join(lines) + "\n"
