@@ -101,7 +101,7 @@ def _answers_are_needed_of_this_machine(settings: RunSettings) -> bool:
     A run whose ledger has answers may need no teacher any more, and nothing is sent to another machine
     before consent.
     """
-    if not settings.asked() or list_destinations(settings, os.environ):
+    if not settings.asked_teachers() or list_destinations(settings, os.environ):
         return False
     if settings.ledger_url is None:
         return not (settings.workspace / "ledger.sqlite").exists()
@@ -142,7 +142,7 @@ def check_training(settings: RunSettings) -> None:
 
 def check_ledger(settings: RunSettings) -> None:
     """Raise LedgerError if there are teachers and the ledger of `ledger_url` cannot be opened."""
-    if settings.asked() and settings.ledger_url is not None:
+    if settings.asked_teachers() and settings.ledger_url is not None:
         from tracemill.teachers.ledger.ledger import Ledger
 
         Ledger(settings.ledger_url).close()
@@ -157,7 +157,7 @@ def check_cluster(settings: RunSettings) -> None:
     if not settings.cluster.is_used:
         return
     require_ray()
-    if settings.cluster.address is None or not settings.asked():
+    if settings.cluster.address is None or not settings.asked_teachers():
         return
     if settings.ledger_url is None or not settings.ledger_url.startswith("postgres"):
         raise ConfigError(
@@ -174,7 +174,7 @@ def check_teachers(settings: RunSettings) -> None:
     (`check_vote`), if no installed package registers the environment, or if a key is missing or malformed.
     Raises TrainingError if the gate's step scorer is invalid or cannot be loaded here.
     """
-    asked = settings.asked()
+    asked = settings.asked_teachers()
     if not asked:
         return
     settings.cap_usd()
@@ -207,6 +207,6 @@ def make_normalizer(settings: RunSettings) -> DJNormalizer:
     load_recipe(recipe)
     load_benchmarks(settings.normalize.benchmarks)
     make_token_counter(settings.release.tokenizer)
-    if recipe is not None or not all(teacher.simulated for teacher in settings.asked()):
+    if recipe is not None or not all(teacher.simulated for teacher in settings.asked_teachers()):
         normalizer.check()
     return normalizer

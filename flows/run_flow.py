@@ -45,7 +45,7 @@ from tracemill.flows.run_artifacts import (
 from tracemill.flows.run_state.losses import losses_of
 from tracemill.flows.run_state.run_records import RUNNING, last_run, today
 from tracemill.flows.runtime.error_masking import mask_errors, unmask_errors
-from tracemill.flows.runtime.interrupts import remember_interrupts, take_termination
+from tracemill.flows.runtime.interrupts import handle_termination, remember_interrupts
 from tracemill.flows.runtime.prefect_events import emit_harvested, emit_run_failed
 from tracemill.flows.stages import HARVEST_STAGES
 from tracemill.flows.training.training_run import train_unattended, training_table_rows
@@ -189,7 +189,7 @@ def run_prepared_as_flow(ready: PreparedRun, yes: bool, new_run: bool = False) -
     @flow(name="tracemill-run", flow_run_name=name_harvest(settings), persist_result=False)
     @mask_errors
     def prepared(yes: bool) -> dict[str, Any]:
-        with take_termination():
+        with handle_termination():
             return run_prepared(ready, yes, new_run, execute=execute_as_task)
 
     with tags("tracemill", settings.release.name):

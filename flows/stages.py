@@ -129,7 +129,11 @@ def trace_pass(context: RunContext) -> Iterator[StagePass[RunContext]]:
     pool = context.pool if _batches_are_independent(settings) else None
     with ExitStack() as stack:
         meter = stack.enter_context(progress_meter(settings.cap_usd() if context.asks else None))
-        asking = stack.enter_context(_session(context, meter)) if context.asks and settings.asked() else None
+        asking = (
+            stack.enter_context(_session(context, meter))
+            if context.asks and settings.asked_teachers()
+            else None
+        )
         finished = None
         if context.batches is None:
             finished = FinishedBatches(work, LABEL.fingerprint(settings), context.reredactor.version)
@@ -165,7 +169,7 @@ def trace_pass(context: RunContext) -> Iterator[StagePass[RunContext]]:
 
 def _batches_are_independent(settings: RunSettings) -> bool:
     """Return whether the questions of a batch never depend on another batch: neither a gate nor caps."""
-    return not settings.asked() or (settings.gate.share >= 1 and not capped_by(settings))
+    return not settings.asked_teachers() or (settings.gate.share >= 1 and not capped_by(settings))
 
 
 def _session(context: RunContext, meter: ProgressMeter) -> Any:
@@ -214,7 +218,7 @@ def open_label_worker(
     context.work.require_here()
     with ExitStack() as stack:
         asking: AskSession | None = None
-        if context.asks and context.settings.asked():
+        if context.asks and context.settings.asked_teachers():
             asking = stack.enter_context(_session(context, ProgressMeter()))
         here = replace(context, asking=asking)
 
@@ -373,7 +377,7 @@ def _asked(settings: RunSettings) -> dict[str, Any]:
     if caps := capped_by(settings):
         dumped["caps"] = caps
     dumped |= dispute_fingerprint(settings)
-    dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
+    dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked_teachers()]
     for teacher in (*dumped["teachers"], *dumped["asked"]):
         if teacher["type"] == "openrouter":
             teacher.pop("local")  # newer than stored batches, and decides only whether consent is asked for

@@ -132,7 +132,7 @@ def _flags_of(reredactor: Reredactor, run: StartedRun) -> Summary:
 
 def _record(context: RunContext, total: ShardResult) -> dict[str, Any]:
     """Return the figures of a run that asked: its cost, its teachers, its counts."""
-    teachers = context.settings.asked()
+    teachers = context.settings.asked_teachers()
     made_up = sum(teacher.simulated for teacher in teachers)
     return {
         "run_id": context.run.run_id,
@@ -189,7 +189,7 @@ def replay_workspace(
     `yes` gives consent; `new_run` starts fresh instead of resuming an unfinished run. Raises ConfigError
     without teachers, PrivacyError without consent, LedgerError if the ledger of an unfinished run is lost.
     """
-    if not settings.asked():
+    if not settings.asked_teachers():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
     check_teachers(settings)
     make_redactor(None, settings.privacy)

@@ -125,7 +125,7 @@ def test_every_command_that_a_text_names_is_there() -> None:
 @pytest.mark.parametrize("path", sorted(ROOT.glob("configs/*.toml")), ids=lambda path: path.name)
 def test_a_shipped_configuration_loads(path: Path) -> None:
     settings = load_settings(path, {})
-    assert settings.asked()
+    assert settings.asked_teachers()
     assert settings.cap_usd() is not None
 
 

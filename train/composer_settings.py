@@ -197,12 +197,12 @@ class ComposerSettings(BaseModel):
         return {name: _digest(place) for name, place in places.items() if place and place.exists()}
 
     @property
-    def wants_hint_rows(self) -> bool:
+    def needs_hint_rows(self) -> bool:
         """Return whether the hint channel learns from rows of failed actions."""
         return bool(self.alpha_sdpo) and self.composition != "advantage"
 
     @property
-    def wants_state_rows(self) -> bool:
+    def needs_state_rows(self) -> bool:
         """Return whether GRPO uses the workspace's states with teachers' answers."""
         return self.consensus is not None and self.states is None
 

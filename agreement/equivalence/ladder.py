@@ -94,7 +94,7 @@ def ladder_keys(action: Action, world: EnvironmentState) -> ActionKeys:
         frozenset(effect_keys),
         True not in flags,
         decisive=False not in [effect.decisive for effect, _ in work],
-        guess=True in [not world.knows(effect.names) for effect in effects if effect.names],
+        guess=True in [not world.has_shown(effect.names) for effect in effects if effect.names],
     )
 
 
@@ -113,7 +113,7 @@ def _single_effect_keys(
         frozenset((effect_key,)),
         not changes,
         decisive=effect.decisive,
-        guess=bool(effect.names) and not world.knows(effect.names),
+        guess=bool(effect.names) and not world.has_shown(effect.names),
     )
 
 

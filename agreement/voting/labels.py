@@ -133,10 +133,10 @@ def _judge(chosen: ActionKeys, student: ActionKeys, lead: _Lead, policy: VotePol
         return "no_agreement"
     if not policy.dead_zone or not in_ladder_dead_zone(chosen, student):
         return "pair"
-    return "pair" if label_tells_apart(chosen, student, policy) else "dead_zone"
+    return "pair" if label_separates_actions(chosen, student, policy) else "dead_zone"
 
 
-def label_tells_apart(chosen: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
+def label_separates_actions(chosen: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:
     """Return whether two actions of the same intent still make a pair.
 
     They do if the student's action cannot be carried out, if only the student guesses names, or if neither

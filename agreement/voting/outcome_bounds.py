@@ -18,7 +18,7 @@ from tracemill.agreement.voting.labels import (
     is_proven,
     label_agrees_by_intent,
     label_of,
-    label_tells_apart,
+    label_separates_actions,
 )
 from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.harnesses.core.vocabulary import WRITES
@@ -79,7 +79,7 @@ def _never_in_pair(keys: ActionKeys, student: ActionKeys, policy: VotePolicy) ->
         return False
     asks = policy.grounded and any(effect.asks for effect in (*keys.effects, *student.effects))
     if keys.intent == student.intent:
-        return not asks or not (by_intent or label_tells_apart(keys, student, policy))
+        return not asks or not (by_intent or label_separates_actions(keys, student, policy))
     return policy.level != "intent" and not by_intent and in_ladder_dead_zone(keys, student)
 
 

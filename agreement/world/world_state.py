@@ -97,7 +97,7 @@ class EnvironmentState:
         at = bisect_left(self.record.opened, self.cut, key=lambda each: each[0])
         return self.record.opened[at - 1][1] if at else None
 
-    def knows(self, names: Iterable[str]) -> bool:
+    def has_shown(self, names: Iterable[str]) -> bool:
         """Return whether every part of every name occurs in the messages so far, ignoring inflection.
 
         `dog_kennels` has the parts dog and kennel.

@@ -92,7 +92,7 @@ class VoteTally:
             ),
         )
 
-    def dearest(self, pairs: Mapping[str, int]) -> tuple[TraceCost, ...]:
+    def most_expensive(self, pairs: Mapping[str, int]) -> tuple[TraceCost, ...]:
         """Return the most expensive traces with their released pairs; free traces are left out."""
         by_cost = sorted(self._costs.items(), key=lambda item: (-item[1][2], item[0]))
         return tuple(

@@ -45,7 +45,7 @@ def build_figures(folder: Path, manifest: Manifest, run: RunFigures | None) -> R
         agreement=tally.agreement(),
         operations=tuple(map(_cell, manifest.operations.items())),
         votes=manifest.votes,
-        dearest=tally.dearest(pairs),
+        dearest=tally.most_expensive(pairs),
         losses=_drop_reports(folder, manifest),
         run=run,
     )

@@ -45,7 +45,7 @@ def config_schema() -> dict[str, Any]:
 
 def _of_model(model: type[BaseModel]) -> dict[str, Any]:
     schema = model.model_json_schema()
-    told = {each.__name__: _told(each) for each in _models(model)}
+    told = {each.__name__: _field_docstrings(each) for each in _models(model)}
     for name, part in ((model.__name__, schema), *schema.get("$defs", {}).items()):
         part.pop("title", None)
         part["description"] = " ".join(part.get("description", "").split())
@@ -84,7 +84,7 @@ def _arguments(annotation: Any) -> Iterator[Any]:
         yield from _arguments(argument)
 
 
-def _told(model: type[BaseModel]) -> dict[str, str]:
+def _field_docstrings(model: type[BaseModel]) -> dict[str, str]:
     """Return the docstrings of a model's settings, by field."""
     found: dict[str, str] = {}
     for base in reversed(model.__mro__):

@@ -170,7 +170,7 @@ class RunSettings(FrozenModel):
                 raise ValueError(str(error)) from error
         return training
 
-    def asked(self) -> tuple[BaseTeacherSettings, ...]:
+    def asked_teachers(self) -> tuple[BaseTeacherSettings, ...]:
         """Return the teachers of this run.
 
         Raises ConfigError if a preset and a list are both given.
@@ -185,7 +185,7 @@ class RunSettings(FrozenModel):
 
     def models(self) -> tuple[BaseTeacherSettings, ...]:
         """Return all models that receive text: the teachers and, if there are any, the judge."""
-        asked = self.asked()
+        asked = self.asked_teachers()
         return asked if self.judge is None or not asked else (*asked, self.judge)
 
     def hint_writer(self) -> BaseTeacherSettings | None:
@@ -196,7 +196,7 @@ class RunSettings(FrozenModel):
         composer = None if self.training is None else self.training.composer
         if composer is None or composer.hint_writer is None:
             return None
-        known = (*self.asked(), *(() if self.judge is None else (self.judge,)))
+        known = (*self.asked_teachers(), *(() if self.judge is None else (self.judge,)))
         found = next((each for each in known if each.name == composer.hint_writer), None)
         if found is None:
             names = ", ".join(each.name for each in known) or "there are none"
@@ -212,7 +212,7 @@ class RunSettings(FrozenModel):
 
         Raises ConfigError if there are teachers and no cap.
         """
-        if not self.asked():
+        if not self.asked_teachers():
             return None
         if self.budget is None:
             raise ConfigError(

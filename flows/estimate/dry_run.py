@@ -34,15 +34,15 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
     """
     check_vote(settings)
     work = Workspace.open(settings.workspace, create=False)
-    counts: dict[str, int] = {teacher.name: 0 for teacher in settings.asked()}
-    silent = {teacher.name for teacher in settings.asked() if teacher.sends_to(os.environ) is None}
+    counts: dict[str, int] = {teacher.name: 0 for teacher in settings.asked_teachers()}
+    silent = {teacher.name for teacher in settings.asked_teachers() if teacher.sends_to(os.environ) is None}
     other: set[str] = set()
     unfit: Counter[str] = Counter()
     path, later = work.dry_run_path, 0
     book = PriceBook(work.root / PRICES)
     with write_atomically(path, private=True) as temporary, temporary.open("wb") as out:
         for batch in batch_pending_questions(settings, work):
-            teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
+            teachers = build_teachers(settings.asked_teachers(), os.environ, book=book, to_ask=False)
             settled = batch.settled(teachers, settings)
             later += batch.open_steps
             for teacher in teachers:

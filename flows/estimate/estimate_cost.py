@@ -116,8 +116,8 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     work = Workspace.open(settings.workspace, create=False, writes=refresh)
     book = open_book(work)
     if refresh:
-        asyncio.run(check_all(build_teachers(settings.asked(), os.environ, book=book)))
-    teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
+        asyncio.run(check_all(build_teachers(settings.asked_teachers(), os.environ, book=book)))
+    teachers = build_teachers(settings.asked_teachers(), os.environ, book=book, to_ask=False)
     tallies, sizes = [_Tally.of(teacher) for teacher in teachers], dict[str, int]()
     forecast = PairForecast(settings, work, teachers)
     later, no_room, asked = 0, 0, set[str]()

@@ -90,14 +90,14 @@ def batch_pending_questions(settings: RunSettings, work: Workspace) -> Iterator[
 
     Raises WorkspaceError if there are no traces, ConfigError if there are no teachers.
     """
-    if not settings.asked():
+    if not settings.asked_teachers():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
     reredactor = make_reredactor(work, settings)
     chosen = select_traces(work, make_trace_filter(settings.select, work))
     with open_stored_ledger(settings, work) as ledger, build_ledger(None) as refilled:
         book = PriceBook(work.root / PRICES)
         unfinished = unfinished_run(work, settings.fingerprint(), "replay")
-        run_id = unfinished.run_id if unfinished and ledger.knows(unfinished.run_id) else ""
+        run_id = unfinished.run_id if unfinished and ledger.has_run(unfinished.run_id) else ""
         asking = AskSession(
             settings,
             ledger,

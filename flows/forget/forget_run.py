@@ -75,7 +75,7 @@ def forget_target(
                 )
         else:
             _confirm(work, found, yes, everything)
-        record = carry_out_forget_run(work, ledger, found, target)
+        record = remove_targets(work, ledger, found, target)
     if as_json:
         sys.stdout.write(json.dumps(record) + "\n")
     else:
@@ -139,7 +139,7 @@ def _confirm(work: Workspace, found: ForgetTargets, yes: bool, everything: bool)
     )
 
 
-def carry_out_forget_run(
+def remove_targets(
     work: Workspace, ledger: Ledger | None, found: ForgetTargets, target: str
 ) -> dict[str, Any]:
     """Remove the data that was found, in an order that allows a repeat after a kill.

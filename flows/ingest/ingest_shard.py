@@ -74,7 +74,7 @@ class IngestedShard:
     looked_up: Mapping[str, int | None] = field(default_factory=dict)
     """How full the copy read before of each of its traces was, None if there was none."""
 
-    def knew(self, fullness_of: FullnessOf) -> bool:
+    def was_read_with(self, fullness_of: FullnessOf) -> bool:
         """Return whether the shard was read with the values that `fullness_of` returns for its traces."""
         return all(fullness_of(trace_id) == full for trace_id, full in self.looked_up.items())
 

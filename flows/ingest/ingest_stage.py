@@ -130,7 +130,7 @@ def ingest_shard(shard: SourceShard, context: IngestContext) -> ShardResult:
         return traces[trace_id].fullness if trace_id in traces else None
 
     done = shard.read
-    if done is not None and not done.knew(fullness_of):
+    if done is not None and not done.was_read_with(fullness_of):
         discard_shards(ingester.work, done.shards)
         done = None
     done = done or ingester.ingest(shard.files, fullness_of)

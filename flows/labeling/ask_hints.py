@@ -56,7 +56,7 @@ def hint_settings(settings: RunSettings) -> RunSettings:
 
 def writer_of(settings: RunSettings) -> BaseTeacherSettings:
     """Return the one teacher of settings that `hint_settings` returned."""
-    [writer] = settings.asked()
+    [writer] = settings.asked_teachers()
     return writer
 
 

@@ -126,11 +126,11 @@ class AskSession:
             left = None if self.settings.budget is None else self._left_usd()
             choices = self.gate.choose(new, shown, version, left, self.states_left)
         fresh = make_gate_decisions(
-            questions, self.settings.asked(), self.settings.gate.seed, self.settings.gate, choices
+            questions, self.settings.asked_teachers(), self.settings.gate.seed, self.settings.gate, choices
         )
         made = [
             d if choices else replace(d, gate=version)
-            for d in drop_hopeless(fresh, self.settings.asked(), build_vote_policy(self.settings))
+            for d in drop_hopeless(fresh, self.settings.asked_teachers(), build_vote_policy(self.settings))
         ]
         return [found.get((d.step_id, d.teacher), d) for d in made]
 
@@ -156,7 +156,7 @@ class AskSession:
         Raises PrivacyError for a trace without consent.
         """
         self._require_accepted(shown)
-        [writer] = self.settings.asked()
+        [writer] = self.settings.asked_teachers()
         request = self._request_to(writer, questions, FAILED_ACTION, HINT_VERSION)
         return self._run(replace(request, redact=_redaction_of(shown)))
 
@@ -200,7 +200,7 @@ class AskSession:
         self.meter.expect(fewer=self._most(states))
 
     def _most(self, states: int) -> int:
-        return states * len(self.settings.asked()) * self.settings.replay.samples
+        return states * len(self.settings.asked_teachers()) * self.settings.replay.samples
 
     def _spent(self) -> RunSpending:
         return self.ledger.spent(self.run_id)
@@ -225,7 +225,7 @@ class AskSession:
         request = ReplayRequest(
             [question for item in shown for question in item.questions()],
             decisions,
-            build_teachers(self.settings.asked(), os.environ, self._redact, self.prices),
+            build_teachers(self.settings.asked_teachers(), os.environ, self._redact, self.prices),
             self.ledger,
             self.run_id,
             self.settings.replay,
@@ -306,11 +306,11 @@ class _ProgressObserver(ReplayObserver):
         """Show the teacher that the replay waits for."""
         self._gauge.waits(*wait)
 
-    def spared(self) -> None:
+    def answer_dropped(self) -> None:
         """Reduce the expected number of answers by one."""
         self._gauge.expect(fewer=1)
 
-    def tell(self, teacher: str, line: str) -> None:
+    def announce(self, teacher: str, line: str) -> None:
         """Print a teacher's line once in a run; the closing table counts them all."""
         if teacher not in self._asking.told:
             self._asking.told.add(teacher)

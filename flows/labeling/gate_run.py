@@ -50,7 +50,7 @@ def gate_version(settings: RunSettings) -> str:
         if settings.budget is not None:
             gate["cap"] = str(settings.budget.max_total_usd)
     vote = settings.agreement.model_dump(mode="json")
-    names = [[teacher.name, teacher.family] for teacher in settings.asked()]
+    names = [[teacher.name, teacher.family] for teacher in settings.asked_teachers()]
     return f"{GATE_VERSION}-{digest(canonical_json([gate, vote, names]), size=4)}"
 
 
@@ -76,7 +76,7 @@ class Gate:
         """Open the gate of a configuration; None if all steps are asked."""
         if settings.gate.share >= 1:
             return None
-        built = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
+        built = build_teachers(settings.asked_teachers(), os.environ, book=book, to_ask=False)
         return cls(settings, work, [PricedTeacher(t.name, t.family, t.price) for t in built])
 
     def choose(

@@ -52,7 +52,7 @@ class GateTrainingSet:
             if decision.outcome == FULL:
                 continue
             if decision.reason == WORTH and (decision.outcome == HEARD or NOT_NEEDED in decision.outcome):
-                self._hear(decision.step_id, decision.teacher, decision.outcome == HEARD)
+                self._note_answer(decision.step_id, decision.teacher, decision.outcome == HEARD)
             if decision.verdict == "ask" and decision.features:
                 steps.setdefault(decision.step_id, []).append(decision)
         for step_id, rows in steps.items():
@@ -65,7 +65,7 @@ class GateTrainingSet:
         elif verdict and verdict not in UNTOLD:
             self._rows[step_id] = (rows[0].features, float(verdict == "pair"))
 
-    def _hear(self, step_id: str, teacher: str, heard: bool) -> None:
+    def _note_answer(self, step_id: str, teacher: str, heard: bool) -> None:
         """Record whether a teacher answered at a step; a later record replaces an earlier one."""
         counts = self._asked.setdefault(teacher, [0, 0])
         before = self._heard.get((step_id, teacher))

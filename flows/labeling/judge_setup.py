@@ -26,7 +26,7 @@ def judge_of(settings: RunSettings) -> Judge | None:
 
     Raises WorkspaceError if the file of measured precisions is damaged.
     """
-    if settings.judge is None or not settings.asked():
+    if settings.judge is None or not settings.asked_teachers():
         return None
     stored = read_precisions(settings.workspace).get(judge_key(settings.judge))
     return Judge(settings.judge.model, settings.judge.family, stored)

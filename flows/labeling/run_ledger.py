@@ -21,7 +21,7 @@ def require_ledger(settings: RunSettings, work: Workspace, run_id: str) -> None:
     Raises LedgerError if the run has begun to ask and its ledger is missing, is another one, or does not
     contain the run: its cap would start again from zero.
     """
-    if not settings.asked() or (wanted := ledger_of(work, run_id)) is None:
+    if not settings.asked_teachers() or (wanted := ledger_of(work, run_id)) is None:
         return
     if settings.ledger_url is None and not work.ledger_path.exists():
         raise _lost(run_id, f"its ledger {work.ledger_path} is gone")
@@ -30,7 +30,7 @@ def require_ledger(settings: RunSettings, work: Workspace, run_id: str) -> None:
     with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
         if ledger.identity() != wanted:
             raise _lost(run_id, f"{_place(settings, work)} is not the ledger that it began in")
-        if not ledger.knows(run_id):
+        if not ledger.has_run(run_id):
             raise _lost(run_id, f"its ledger {_place(settings, work)} no longer holds it")
 
 

@@ -79,7 +79,7 @@ def check_vote(settings: RunSettings) -> None:
 
     Raises ConfigError if they cannot. It needs no key and contacts no server.
     """
-    asked, policy = settings.asked(), build_vote_policy(settings)
+    asked, policy = settings.asked_teachers(), build_vote_policy(settings)
     if not asked:
         return
     require_eligible(

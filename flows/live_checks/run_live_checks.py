@@ -45,7 +45,7 @@ def run_live_checks(
 
 def _teachers_to_try(settings: RunSettings) -> tuple[tuple[BaseTeacherSettings, ...], LiveCheck | None]:
     """Return the teachers to call, or the check that reports that there are none."""
-    asked = settings.asked()
+    asked = settings.asked_teachers()
     return asked, None if asked else LiveCheck("teachers", "not tried", "none configured")
 
 

@@ -100,7 +100,7 @@ def publish_local(
         if repo is not None and repo.manifest is not None and repo.manifest.version != there.version:
             outcome.said.append(f"main of {order.repo_id} is at another version, {repo.manifest.version}")
         if repo is not None:
-            _bring_audit(work, settings, local, order, pusher, repo, outcome)
+            _push_missing_audit(work, settings, local, order, pusher, repo, outcome)
         return _noted(work, local, pusher, outcome)
     said = [
         *_visibility(repo, order, pusher.api.endpoint),
@@ -121,7 +121,7 @@ def publish_finished(work: Workspace, settings: RunSettings, release: ReleaseOut
     return replace(release, pushed="\n".join([done.line(), *done.said]))
 
 
-def _bring_audit(
+def _push_missing_audit(
     work: Workspace,
     settings: RunSettings,
     local: LocalRelease,

@@ -46,7 +46,7 @@ def run_audit(
         release = find_release(asked, releases_beside_run_records(root))
         folder, manifest = release.folder, release.manifest
         check_files(folder, manifest)
-        audit = _begun(folder, manifest, seed)
+        audit = _open_audit(folder, manifest, seed)
         rows = _rows_of(folder, audit)
         audit = _judge(audit, rows, keys, console, lambda one: write_audit(folder, one))
     precision = audit.precision(manifest.rows)
@@ -72,7 +72,7 @@ def _say(
         console.print(Text(f"run `{command}` to put it on the card there", overflow="ignore"), soft_wrap=True)
 
 
-def _begun(folder: Path, manifest: Manifest, seed: int | None) -> Audit:
+def _open_audit(folder: Path, manifest: Manifest, seed: int | None) -> Audit:
     """Return the existing audit of a release, or a new one.
 
     A new one is drawn with `seed`, else with a random seed.

@@ -152,7 +152,7 @@ def _calls(work: Workspace) -> tuple[dict[str, _Calls], set[str]]:
 
 def _prices(work: Workspace, settings: RunSettings) -> dict[str, Price]:
     """Return the price of each teacher as last read; no server is contacted."""
-    asked = settings.asked()
+    asked = settings.asked_teachers()
     made = build_teachers(asked, os.environ, book=open_book(work), to_ask=False)
     return {teacher.name: teacher.price for teacher in made}
 

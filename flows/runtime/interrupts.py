@@ -126,7 +126,7 @@ def remember_interrupts() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, _presses.press)
     sys.unraisablehook = _presses.swallowed
     try:
-        with take_termination():
+        with handle_termination():
             yield
     except Exception as error:
         if _presses.count and not isinstance(error, TracemillError):  # what a library made of a press
@@ -139,7 +139,7 @@ def remember_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def take_termination() -> Iterator[None]:
+def handle_termination() -> Iterator[None]:
     """Handle SIGTERM and SIGHUP like a first Ctrl-C during the block.
 
     Every flow needs it, since Prefect sets its own handlers around a flow. A signal that is ignored stays

@@ -132,7 +132,7 @@ class ProgressMeter:
             yield
 
     @contextmanager
-    def tells(self, tell: Callable[["ProgressMeter"], None], every_s: float) -> Iterator[None]:
+    def call_periodically(self, tell: Callable[["ProgressMeter"], None], every_s: float) -> Iterator[None]:
         """Call `tell` from a thread every `every_s` seconds during the block, once a stage has begun."""
         over = threading.Event()
 
@@ -202,9 +202,11 @@ def progress_meter(cap_usd: float | None, every_s: float = QUIET_S) -> Iterator[
     made = ProgressMeter(cap_usd)
     with ExitStack() as shown:
         if not _hidden:
-            shown.enter_context(made.live() if sys.stderr.isatty() else made.tells(_write_line, every_s))
+            shown.enter_context(
+                made.live() if sys.stderr.isatty() else made.call_periodically(_write_line, every_s)
+            )
         for observer in _observers:
-            shown.enter_context(made.tells(observer, OBSERVED_S))
+            shown.enter_context(made.call_periodically(observer, OBSERVED_S))
         _meters.append(made)
         shown.callback(_meters.remove, made)
         yield made

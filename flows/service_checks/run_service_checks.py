@@ -24,7 +24,7 @@ def run_service_checks(settings: RunSettings) -> Iterator[LiveCheck]:
 def _account_checks(settings: RunSettings) -> Iterator[LiveCheck]:
     """Yield the checks of keys and tokens; none if none is configured."""
     try:
-        asked = settings.asked()
+        asked = settings.asked_teachers()
     except ConfigError:  # the check `teachers` says so
         return
     if asked or settings.release.hub is not None:

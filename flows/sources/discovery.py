@@ -75,7 +75,7 @@ def find_sources(order: SourceOptions, marks: Watermarks | None) -> FoundSources
     for path, wanted in order.given:
         for address, file in _below(path, wanted, order, marks, found):
             found.files.setdefault(address, file)
-    for file in (*_behind(order), *_of_hub(order, found)):
+    for file in (*_remote_sources(order), *_of_hub(order, found)):
         found.there.add(source_address(file))
         found.files.setdefault(source_address(file), file)
     if not found.files and not found.alone:
@@ -121,7 +121,7 @@ def _below(
             unknown = reason == NO_FORMAT and len(found.strangers) < _LOOKED_AT
             like = looks_like(file.path) if unknown else ""
             found.unread.append(UnreadFile(str(file.path), reason, like, source))
-            if file.dialect == UNREADABLE or _lost_its_reader(file, marks):
+            if file.dialect == UNREADABLE or _is_reader_missing(file, marks):
                 found.alone.append(file)
             elif source is None and file.dialect not in (LINKED_FOLDER, WORKSPACE):
                 found.strangers.append(file)
@@ -134,7 +134,7 @@ def _below(
             yield address, file
 
 
-def _lost_its_reader(file: SourceFile, marks: Watermarks | None) -> bool:
+def _is_reader_missing(file: SourceFile, marks: Watermarks | None) -> bool:
     """Return whether a file was read before and its format's reader cannot be imported now.
 
     Its traces stay.
@@ -181,7 +181,7 @@ def _refused(file: SourceFile, reason: str, wanted: str | None, source: str | No
     return SourceError(f"{file.path} is {said}", f"a {wanted or 'recorded'} session", do)
 
 
-def _behind(order: SourceOptions) -> Iterator[SourceFile]:
+def _remote_sources(order: SourceOptions) -> Iterator[SourceFile]:
     """Yield the files at URLs; their dialect is found when their columns are read."""
     from tracemill.ingesters.reading.remote_files import remote_file_version
 

@@ -99,7 +99,7 @@ def plan_sources(
         if sampled and _holds_a_table(source):
             tables.append(tuple(_parts(source, limit)))
             continue
-        current, parts = _apart(source, marks, limit, sampled)
+        current, parts = _split_known(source, marks, limit, sampled)
         fresh += parts
         kept += [UnchangedSource(mark, _as_read(source, mark)) for mark in current]
         if marks is not None:
@@ -128,7 +128,7 @@ def _holds_a_table(source: SourceFile) -> bool:
         return False
 
 
-def _apart(
+def _split_known(
     source: SourceFile, marks: Watermarks | None, limit: float, sampled: bool
 ) -> tuple[list[SourceRecord], list[SourceFile]]:
     """Return the records of a source that are current, and its parts that must be read.

@@ -48,7 +48,7 @@ def add_hint_rows(
     and the errors of `write_hints`.
     """
     composer = training.composer
-    if composer is None or not composer.wants_hint_rows or composer.hints is not None:
+    if composer is None or not composer.needs_hint_rows or composer.hints is not None:
         return training
     folder = release_folder(release, "hint rows", "hints")
     work = Workspace.open(settings.workspace, create=False)

@@ -33,7 +33,7 @@ def add_state_rows(
     release holds out give no rows. Raises TrainingError without any row.
     """
     composer = training.composer
-    if composer is None or not composer.wants_state_rows:
+    if composer is None or not composer.needs_state_rows:
         return training
     held_out = held_out_traces(release_folder(release, "states", "states"))
     path = write_rows(settings, STATE_ROWS, _rows(settings, held_out))

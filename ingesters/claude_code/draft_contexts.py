@@ -115,7 +115,7 @@ class _DraftBuilder:
         place = len(draft.units)
         draft.units.append(unit)
         uuids = uuids_of(unit)
-        if self.linked and self._stands_too_early(unit, uuids):
+        if self.linked and self._precedes_ancestor(unit, uuids):
             self.report.flags[TOO_EARLY] += 1
             draft.lose(place)
         for uuid in uuids:
@@ -133,7 +133,7 @@ class _DraftBuilder:
         if draft.preserved is not None and draft.preserved.anchor in uuids:
             self._splice(draft, draft.preserved)
 
-    def _stands_too_early(self, unit: Unit, own: Sequence[str]) -> bool:
+    def _precedes_ancestor(self, unit: Unit, own: Sequence[str]) -> bool:
         """Return whether an ancestor of the unit comes after it in the file."""
         parent, remaining = unit.parent, len(self.parents)
         while parent is not None and remaining and parent not in self.known:
@@ -229,7 +229,7 @@ class _DraftBuilder:
     def _open_rewind(self, older: ContextDraft, place: int) -> ContextDraft:
         """Open a draft that shares the units of an older one up to index `place`."""
         self.report.flags["rewind"] += 1
-        place = _behind_queued(older, place)
+        place = _after_queued(older, place)
         draft = self._open_draft("rewind", older)
         draft.origin, draft.shared = older, place + 1
         draft.units = older.units[: place + 1]
@@ -305,7 +305,7 @@ class _DraftBuilder:
         return draft
 
 
-def _behind_queued(draft: ContextDraft, place: int) -> int:
+def _after_queued(draft: ContextDraft, place: int) -> int:
     """Return the place, or that of the last prompt right after it that only the queue holds."""
     for at in range(place + 1, len(draft.units)):
         unit = draft.units[at]

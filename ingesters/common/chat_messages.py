@@ -130,7 +130,7 @@ def chat_text_error(text: str) -> tuple[bool | None, ErrorKind | None]:
     """
     if text.endswith(_PROMPT_END) and (shell := _prompt_lines(text)):
         text = text[: shell.start()]
-    if text.startswith(_ENVELOPE_STARTS) and (told := _told_by_envelope(text)) is not None:
+    if text.startswith(_ENVELOPE_STARTS) and (told := _failure_of_json_result(text)) is not None:
         return told
     kind = error_kind_of(text, None) or _harness_error(text)
     if kind is not None:
@@ -151,7 +151,7 @@ def _prompt_lines(text: str) -> re.Match[str] | None:
     return _PROMPT_LINES.match(text, start if start >= 0 else max(0, text.rfind("\n(Current dir", -_TAIL)))
 
 
-def _told_by_envelope(text: str) -> tuple[bool, ErrorKind | None] | None:
+def _failure_of_json_result(text: str) -> tuple[bool, ErrorKind | None] | None:
     """Return the success or failure that a JSON result reports, None if it reports neither.
 
     Hermes writes output and exit code of a command, and for other tools whether they succeeded.

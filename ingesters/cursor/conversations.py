@@ -157,7 +157,7 @@ def _composer(
             _with_header(_parse(stored.get(place), report) or mapped.get(bubble), header)
             for place, bubble, header in zip(places, ids, headers, strict=True)
         ]
-    calls = _calls_apart(metadata)
+    calls = _separate_calls(metadata)
     if calls:
         messages = [_with_call(message, calls) for message in messages]
     return Conversation(named, metadata, tuple(messages))
@@ -170,7 +170,7 @@ def _with_header(message: Any, header: Record) -> Record | None:
     return message if "type" in message else message | {"type": header.get("type")}
 
 
-def _calls_apart(metadata: Record) -> Mapping[str, Any]:
+def _separate_calls(metadata: Record) -> Mapping[str, Any]:
     """Return the calls that early versions keep apart from the messages, by the id of the message."""
     for capability in _listed(metadata, "capabilities"):
         if capability.get("type") == _TOOLS:

@@ -71,7 +71,7 @@ def _preview_columns(leaves: Sequence[str]) -> PreviewColumns:
     One agent message replaces the roles where the table keeps messages as one text, or where messages and
     answers do not correspond one to one.
     """
-    roles = () if any(map(_tells_calls, leaves)) else tuple(leaf for leaf in leaves if _is_role(leaf))
+    roles = () if any(map(_is_call_column, leaves)) else tuple(leaf for leaf in leaves if _is_role(leaf))
     rest = {} if roles else {"messages": [{"role": "assistant"}]}
     return PreviewColumns((*filter(_is_small, leaves), *roles), rest, bool(roles))
 
@@ -81,7 +81,7 @@ def _is_role(leaf: str) -> bool:
     return len(parts) == 4 and parts[0] in _LISTS and parts[3] == "role"
 
 
-def _tells_calls(leaf: str) -> bool:
+def _is_call_column(leaf: str) -> bool:
     """Return whether a column belongs to items of the Responses API, or to parts of a UIMessage."""
     parts = leaf.split(".")
     return parts[0] in _LISTS and len(parts) > 3 and parts[3] in ("call_id", "parts")

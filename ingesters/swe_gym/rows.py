@@ -139,7 +139,7 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
     tools = parse_openai_tools(offered, collect_message_calls(messages), harness_for(raw.harness))
     fidelity = _fidelity(messages, tools, steps, raw.exact)
     approximate_from, version = None, _REBENCH_VERSION if is_rebench else None
-    unanswered = _first_behind_no_result(messages, steps) if raw.joined else None
+    unanswered = _first_step_without_result(messages, steps) if raw.joined else None
     report.flags[NO_RESULT] += unanswered is not None
     report.flags = +report.flags
     lost_from = 0
@@ -203,7 +203,7 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | Non
     return _RawRun(listed, "" if key == "conversations" else _harness_of(listed), True)
 
 
-def _stands_for_media(item: Any) -> bool:
+def _is_media_mark(item: Any) -> bool:
     """Return whether a text is a mark for data in another column."""
     text = (item.get("value") or item.get("content")) if isinstance(item, dict) else None
     return isinstance(text, str) and any(mark in text for mark in _MEDIA_MARKS)
@@ -218,7 +218,7 @@ def _exported_harness(row: Mapping[str, Any]) -> str | None:
 def _as_chat(raw: _RawRun, row: Mapping[str, Any]) -> _RawRun:
     """Convert items, turns and messages of the Vercel AI SDK to chat messages. Raises NotUnderstood."""
     listed = raw.messages
-    if any(row.get(column) for column in _MEDIA_COLUMNS) and any(map(_stands_for_media, listed)):
+    if any(row.get(column) for column in _MEDIA_COLUMNS) and any(map(_is_media_mark, listed)):
         raise NotUnderstood("images beside the messages")
     if any(map(is_turn, listed)):
         return replace(raw, messages=list(chat_of_turns(listed)))
@@ -295,7 +295,7 @@ def decode_blocks(value: Any) -> Any:
     return value if blocks is None else blocks
 
 
-def _first_behind_no_result(messages: Sequence[Message], steps: Sequence[Step]) -> int | None:
+def _first_step_without_result(messages: Sequence[Message], steps: Sequence[Step]) -> int | None:
     """Return the first step after a call without a result."""
     open_calls: set[str] = set()
     cuts = {step.cut: step.index for step in steps}

@@ -27,7 +27,7 @@ def _kinds_of_message(item: Mapping[str, Any]) -> Iterator[RecordKind]:
     """Yield the kinds of a message and its parts, or of an item of the Responses API."""
     if is_turn(item):
         yield RecordKind(
-            f"turn {item['from']}", _said(item, TURN_KEYS), item["from"] in TURN_ROLES, TURN_KEYS
+            f"turn {item['from']}", _nonempty_keys(item, TURN_KEYS), item["from"] in TURN_ROLES, TURN_KEYS
         )
         return
     role, content, of_ui = item.get("role"), item.get("content"), is_ui_message(item)
@@ -37,7 +37,7 @@ def _kinds_of_message(item: Mapping[str, Any]) -> Iterator[RecordKind]:
         return
     known_keys = KNOWN_KEYS | UI_KEYS if of_ui else KNOWN_KEYS
     kind = f"message {role if isinstance(role, str) else ''}"
-    yield RecordKind(kind, _said(item, known_keys), role in ROLES, known_keys)
+    yield RecordKind(kind, _nonempty_keys(item, known_keys), role in ROLES, known_keys)
     parts = item["parts"] if of_ui else content
     of_sdk = of_ui or is_core_message(item)
     for part in parts if isinstance(parts, list) else ():
@@ -47,9 +47,11 @@ def _kinds_of_message(item: Mapping[str, Any]) -> Iterator[RecordKind]:
             of_tool = of_ui and kind.startswith("tool-") and kind not in PART_KEYS
             is_read = kind in READ_PARTS or kind in PART_KEYS or of_tool
             part_keys = PART_KEYS["dynamic-tool"] if of_tool else PART_KEYS.get(kind) if of_sdk else None
-            yield RecordKind(f"part {kind}", _said(part, part_keys or frozenset()), is_read, part_keys)
+            yield RecordKind(
+                f"part {kind}", _nonempty_keys(part, part_keys or frozenset()), is_read, part_keys
+            )
 
 
-def _said(item: Mapping[str, Any], known: frozenset[str]) -> list[str]:
+def _nonempty_keys(item: Mapping[str, Any], known: frozenset[str]) -> list[str]:
     """Return the keys of an item, without unknown empty ones, as a table's empty columns."""
     return [key for key, value in item.items() if key in known or not has_no_text(value)]

@@ -47,9 +47,9 @@ def request_body(
     body["max_tokens"] = card.room(settings)
     if question.tools:
         body |= {"tools": question.wire_tools(), "tool_choice": "auto"}
-    if settings.temperature is not None and card.heeds("temperature"):
+    if settings.temperature is not None and card.supports_field("temperature"):
         body["temperature"] = settings.temperature
-    if settings.logprobs is not None and card.heeds("logprobs"):
+    if settings.logprobs is not None and card.supports_field("logprobs"):
         body |= {"logprobs": True, "top_logprobs": settings.logprobs}
     if isinstance(settings, OpenRouterTeacherSettings):
         body |= _openrouter_fields(settings, question, sample)

@@ -50,7 +50,7 @@ def require_usable(card: ModelCard, settings: OpenRouterTeacherSettings) -> None
     It must call tools, fit an answer of `max_tokens`, and support the reasoning asked for.
     """
     model, reasoning = settings.model, settings.reasoning
-    if not card.heeds("tools"):
+    if not card.supports_field("tools"):
         raise TeacherError(f"{model!r} cannot call tools", "a model that can", "choose another teacher")
     wanted = card.room(settings)
     longest = min(n for n in (card.context_tokens, card.max_answer_tokens, wanted) if n)
@@ -63,7 +63,7 @@ def require_usable(card: ModelCard, settings: OpenRouterTeacherSettings) -> None
         )
     if not reasoning.to_wire():
         return
-    if not card.heeds("reasoning"):
+    if not card.supports_field("reasoning"):
         raise TeacherError(f"{model!r} does not support `reasoning`", "none", "remove it from the teacher")
     if card.reasoning_mandatory and (reasoning.enabled is False or reasoning.effort == "none"):
         raise TeacherError(f"{model!r} always reasons", "`reasoning` that is on", "leave it out")

@@ -128,7 +128,7 @@ class Price:
         return usd_up(usd + completion_tokens * p.completion + self.request)
 
 
-def dearest(prices: Sequence[Price]) -> Price:
+def highest_price(prices: Sequence[Price]) -> Price:
     """Return a price that is at least each of these."""
     return Price(
         prompt=max(p.prompt for p in prices),

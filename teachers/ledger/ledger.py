@@ -94,7 +94,7 @@ class Ledger:
         with self._reading() as connection:
             return str(connection.execute(select(meta.c.value).where(meta.c.key == IDENTITY)).scalar_one())
 
-    def knows(self, run_id: str) -> bool:
+    def has_run(self, run_id: str) -> bool:
         """Return whether the run was opened in this ledger."""
         with self._reading() as connection:
             return connection.execute(_RUN, {"key": run_id}).one_or_none() is not None
@@ -291,7 +291,7 @@ class Ledger:
                 found.update({row.request_key: row.reply for row in connection.execute(query)})
         return found
 
-    def paid_in_vain(self, request_keys: Sequence[str]) -> dict[str, int]:
+    def paid_unreadable(self, request_keys: Sequence[str]) -> dict[str, int]:
         """Return the number of paid but unreadable answers by request key, over all runs."""
         found: dict[str, int] = {}
         with self._reading() as connection:

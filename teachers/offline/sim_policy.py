@@ -130,11 +130,11 @@ def _pick(
     if draw("agree") < agreement:
         return moves[0]
     if not settled and draw("own") < _OWN_SHARE:
-        return _wander(view, box, draw) or moves[0]
+        return _unique_read(view, box, draw) or moves[0]
     return moves[int(draw("which") * len(moves))]
 
 
-def _wander(view: RequestView, box: Toolbox, draw: Callable[[str], float]) -> _SimulatedAction | None:
+def _unique_read(view: RequestView, box: Toolbox, draw: Callable[[str], float]) -> _SimulatedAction | None:
     """Return a read of a place that no other teacher reads; None without a shell."""
     line = 1 + int(draw("line") * 400)
     target = view.files[int(draw("file") * len(view.files))] if view.files else ""
@@ -171,7 +171,7 @@ def _hint(messages: Sequence[Mapping[str, Any]], draw: Callable[[str], float]) -
     )
 
 
-def _spoil(move: _SimulatedAction, draw: Callable[[str], float]) -> _SimulatedAction:
+def _invalid_answer(move: _SimulatedAction, draw: Callable[[str], float]) -> _SimulatedAction:
     """Return an answer that cannot be carried out: an unknown tool or invalid arguments."""
     if draw("spoil") < 0.5 or move.call is None:
         return _SimulatedAction(move.text, ("open_editor_window", json.dumps({"where": "here"})))
@@ -221,7 +221,7 @@ def simulate_answer(
     if style != PLAIN and told is None:
         move = _SimulatedAction(write_sim_text_call(style, move.text, move.call))
     if tools and told is None and draw("invalid") < _INVALID_SHARE:
-        move = _spoil(move, draw)
+        move = _invalid_answer(move, draw)
     calls = (move.call,) if move.call else ()
     answer = move.text + "".join(name + arguments for name, arguments in calls)
     return SimulatedAnswer(

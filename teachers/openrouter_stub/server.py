@@ -176,14 +176,14 @@ class StubServer:
         if fault is not None and (refused := injected_fault_refusal(fault)) is not None:
             status, error, headers = refused
             return stub_json_response(error, status, headers)
-        if fault is not None and (lost := await self._lose(request, fault.kind)) is not None:
+        if fault is not None and (lost := await self._lost_response(request, fault.kind)) is not None:
             return lost
         provider, prices = offer
         priced = prices.cache_write_usd is not None and cache_rule(family_of(model)).pays_writes
         asked = _Request(key, attempt, model, wanted, provider, price_of(prices), priced)
         return await self._serve(request, asked, fault)
 
-    async def _lose(self, request: web.Request, kind: FaultKind) -> web.Response | None:
+    async def _lost_response(self, request: web.Request, kind: FaultKind) -> web.Response | None:
         """Return the response of a request lost before billing; None if it is not lost."""
         if kind in PAGES:
             return web.Response(status=PAGES[kind], text="<html>No</html>", content_type="text/html")
@@ -202,7 +202,8 @@ class StubServer:
             return None
         only = set(map(str, routing.get("only") or ()))
         offers = {
-            tag: self._dearer(prices) for tag, prices in stub_body_providers(self._settings, model).items()
+            tag: self._current_prices(prices)
+            for tag, prices in stub_body_providers(self._settings, model).items()
         }
         most = routing.get("max_price") if self._settings.heeds_max_price else None
         return next(
@@ -214,7 +215,7 @@ class StubServer:
             None,
         )
 
-    def _dearer(self, prices: PriceSettings) -> PriceSettings:
+    def _current_prices(self, prices: PriceSettings) -> PriceSettings:
         """Return the current prices: those listed, or a multiple."""
         settings = self._settings
         if settings.dearer_after is None or self.account.received <= settings.dearer_after:

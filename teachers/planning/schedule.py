@@ -232,7 +232,7 @@ class Schedule:
                     continue
                 if not self._is_needed(chain, step):
                     continue
-                if not self._has_room(chain, index):
+                if not self._may_be_open(chain, index):
                     self._update_strand(chain.strand, now)
                     continue
                 step.unstarted.remove(chain.teacher)
@@ -324,7 +324,7 @@ class Schedule:
             return False
         return self._limits.is_full(strand.steps[index].step_id)
 
-    def _has_room(self, chain: TeacherChain, index: int) -> bool:
+    def _may_be_open(self, chain: TeacherChain, index: int) -> bool:
         """Return whether a step may be open beside the open steps of its trace.
 
         Steps before a begun one always may: teachers reach them along the sequence.
@@ -338,7 +338,7 @@ class Schedule:
     def _is_time(self, chain: TeacherChain, now: float) -> bool:
         """Return whether the chain is not too far ahead, and its calls will be close enough for the cache."""
         if self._limits is not None:
-            return self._has_room(chain, chain.head)
+            return self._may_be_open(chain, chain.head)
         strand, lead = chain.strand, self._rules.lead
         if self._lags(chain, now):
             strand.lagging = True

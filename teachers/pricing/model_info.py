@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracemill.records.reply import TeacherUsage
-from tracemill.teachers.core.price import Price, dearest, price_of_catalogue
+from tracemill.teachers.core.price import Price, highest_price, price_of_catalogue
 from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 _PRICED = ("prompt", "completion", "request", "internal_reasoning", "input_cache_read", "input_cache_write")
@@ -61,7 +61,7 @@ class ModelCard:
             room = min([room, *(max(each - settings.max_tokens, 0) for each in most if each)])
         return settings.max_tokens + room
 
-    def heeds(self, parameter: str) -> bool:
+    def supports_field(self, parameter: str) -> bool:
         """Return whether the model supports a request field; True if unknown."""
         return self.parameters is None or parameter in self.parameters
 
@@ -116,10 +116,10 @@ def read_model_info_of_endpoints(
     if not fitting:
         return None if provider is not None and endpoints else listed
     cards = [read_model_info(e) for e in fitting]
-    able = [card for card in cards if card.heeds("tools")] or cards
+    able = [card for card in cards if card.supports_field("tools")] or cards
     named = [card.parameters for card in able if card.parameters is not None]
     return ModelCard(
-        price=dearest([card.price for card in able]),
+        price=highest_price([card.price for card in able]),
         snapshot=listed.snapshot,
         context_tokens=max((c.context_tokens or 0 for c in able), default=0) or listed.context_tokens,
         max_answer_tokens=max((c.max_answer_tokens or 0 for c in able), default=0)

@@ -88,7 +88,7 @@ class AnswerBuyer:
         self.spent_nanousd = 0
         """The cost of all finished calls."""
         self._accounts: dict[str, str] = {}
-        self.paid_in_vain: Counter[str] = Counter()
+        self.paid_unreadable: Counter[str] = Counter()
         """Number of paid but unreadable answers by request key, over all runs."""
         self.pauses = RateLimitPauses(settings)
 
@@ -294,7 +294,7 @@ class AnswerBuyer:
 
     def is_given_up(self, request_key: str) -> bool:
         """Return whether too many answers to a request were paid and unreadable to buy another."""
-        return self.paid_in_vain[request_key] >= self._settings.max_paid_attempts
+        return self.paid_unreadable[request_key] >= self._settings.max_paid_attempts
 
     def will_retry(self, asked: AttemptResult) -> bool:
         """Return whether another attempt is made after this one."""
@@ -353,7 +353,7 @@ class _Purchase:
         reply = replace(asked.reply, order=self._order, cost_usd=nanousd_to_usd(self._spent_nanousd))
         self._last = reply
         if asked.reply.failure in _UNREADABLE and asked.cost_nanousd != 0:
-            buyer.paid_in_vain[item.key] += 1
+            buyer.paid_unreadable[item.key] += 1
         wait_s = buyer.close_call(item, grant, asked, reply)
         blocked = asked.account and asked.retry and buyer.in_flight > 0
         self.attempts += _BLOCKED_ATTEMPT if blocked else 1.0

@@ -116,10 +116,10 @@ class ReplayObserver:
     def waits(self, wait: RetryWait) -> None:
         """Receive a wait before a call is tried again."""
 
-    def spared(self) -> None:
+    def answer_dropped(self) -> None:
         """Receive that an answer is no longer needed."""
 
-    def tell(self, teacher: str, line: str) -> None:
+    def announce(self, teacher: str, line: str) -> None:
         """Receive, before anything is spent, a line about a teacher for the user."""
 
 
@@ -237,7 +237,7 @@ class _Replay:
             if calls:
                 usd = f"${nanousd_to_usd(less_nanousd):.4f}"
                 said = f"calls in doubt: {calls:,} cost {usd} less, by the account's own figures"
-                self._observer.tell(account, said)
+                self._observer.announce(account, said)
             freed = freed or await self._buyer.budget_left_nanousd() > room
         return freed
 
@@ -269,7 +269,9 @@ class _Replay:
         """Return the items without too many paid but unreadable answers; the others fail."""
         keys = list(dict.fromkeys(item.key for item in items))
         ledger = self.reservations.ledger
-        self._buyer.paid_in_vain.update(await self.reservations.run_in_thread(ledger.paid_in_vain, keys))
+        self._buyer.paid_unreadable.update(
+            await self.reservations.run_in_thread(ledger.paid_unreadable, keys)
+        )
         given_up = [item for item in items if self._buyer.is_given_up(item.key)]
         await self._fail(given_up, FailureKind.EMPTY)
         return [item for item in items if not self._buyer.is_given_up(item.key)]
@@ -300,7 +302,7 @@ class _Replay:
         if not overlong:
             return list(items)
         for teacher, line in describe_overlong_prompts(items, overlong).items():
-            self._observer.tell(teacher, line)
+            self._observer.announce(teacher, line)
         await self._fail(overlong, FailureKind.CONTEXT_TOO_LONG)
         dropped = {item.index for item in overlong}
         return self._undecided([item for item in items if item.index not in dropped])
@@ -349,7 +351,7 @@ class _Replay:
         self.counters[f"not_asked:{reason}"] += 1
         self._not_asked[call.step_id, call.teacher] = reason
         if reason.startswith(NOT_NEEDED):
-            self._observer.spared()
+            self._observer.answer_dropped()
 
     def _record_stored(self, item: WantedAnswer, text: str) -> None:
         self.counters["cached"] += 1

@@ -8,10 +8,10 @@ import pytest
 
 from tracemill.flows.runtime.interrupts import (
     EXIT_CODE,
+    handle_termination,
     on_interrupt,
     raise_if_interrupted,
     remember_interrupts,
-    take_termination,
 )
 from tracemill.records.errors import ConfigError
 
@@ -114,19 +114,19 @@ def test_the_handler_of_before_is_back() -> None:
 
 def test_sigterm_is_a_first_press_also_where_another_handler_was_set_meanwhile() -> None:
     before = signal.getsignal(signal.SIGTERM)
-    with take_termination():  # nobody remembers presses
+    with handle_termination():  # nobody remembers presses
         assert signal.getsignal(signal.SIGTERM) == before
     with remember_interrupts(), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) == before
     with remember_interrupts():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        with take_termination():  # an ignored one stays so
+        with handle_termination():  # an ignored one stays so
             assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with take_termination(), pytest.raises(KeyboardInterrupt):
+        with handle_termination(), pytest.raises(KeyboardInterrupt):
             press()
         assert signal.getsignal(signal.SIGTERM) == signal.default_int_handler
-        with take_termination():
+        with handle_termination():
             signal.raise_signal(signal.SIGTERM)  # beside a Ctrl-C it is none
     raise_if_interrupted()  # behind the block nothing of it is left

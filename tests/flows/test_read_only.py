@@ -72,7 +72,7 @@ def test_a_ledger_is_copied_with_what_is_not_in_its_file_yet(tmp_path: Path) -> 
         assert (tmp_path / "ledger.sqlite-wal").stat().st_size > 0
         copy_ledger(place, tmp_path / "copy")
     with Ledger(sqlite_url(tmp_path / "copy")) as copy:
-        assert copy.knows("a")
+        assert copy.has_run("a")
     place.write_bytes(b"no ledger, " * 500)
     with pytest.raises(LedgerError, match=r"sqlite cannot be read \(file is not a database\)") as said:
         copy_ledger(place, tmp_path / "other")

@@ -91,5 +91,5 @@ def test_a_restored_ledger_on_postgresql_is_the_same_ledger(
     assert done.returncode == 0, done.stderr
     with Ledger(new) as ledger:
         assert ledger.identity() == identity
-        assert ledger.knows("r1")
-        assert not ledger.knows("r2")
+        assert ledger.has_run("r1")
+        assert not ledger.has_run("r2")

@@ -15,7 +15,7 @@ import pytest
 from tracemill.flows.admission.select_settings import SelectSettings
 from tracemill.flows.admission.trace_filter import TraceFilter
 from tracemill.flows.forget.find_targets import find_target as find_to_forget
-from tracemill.flows.forget.forget_run import carry_out_forget_run
+from tracemill.flows.forget.forget_run import remove_targets
 from tracemill.flows.ingest.ingest_order import IngestOptions, find_watermarks, plan_order
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.ingest_shard import ShardIngester
@@ -310,7 +310,7 @@ def test_what_was_forgotten_is_nowhere_in_the_marks_and_stays_out(
     work = Workspace.open(tmp_path / "w")
     with sole_writer(work):
         found = find_to_forget(work, None, "s6.jsonl", None)
-        carry_out_forget_run(work, None, found, "s6.jsonl")
+        remove_targets(work, None, found, "s6.jsonl")
     assert b"s6" not in (tmp_path / "w" / FILE).read_bytes()
     for _ in range(2):
         totals = read()

@@ -73,7 +73,7 @@ async def test_a_ledger_in_which_too_many_were_bought_already_buys_no_other(tmp_
                     grant = ledger.reserve(PlannedCall("old", "t1", question.step_id, teacher.name, key, 9))
                     assert isinstance(grant, Reservation)
                     ledger.settle(grant, 7, outcome="empty")
-            assert set(ledger.paid_in_vain([teacher.request_key(q, 0) for q in questions]).values()) == {5}
+            assert set(ledger.paid_unreadable([teacher.request_key(q, 0) for q in questions]).values()) == {5}
         result = await asked_of(server, tmp_path, "new")
         assert server.stats()["received"] == 0
     assert [reply.failure for reply in result.replies] == ["empty"] * STEPS

@@ -70,7 +70,11 @@ def test_a_catalogue_entry_with_tiers_bounds_at_the_tier_a_prompt_may_fall_into(
     card = read_model_info(ENTRY)
     price = card.price
     assert (price.prompt, price.cache_read) == (Decimal("0.000002"), Decimal("2E-7"))
-    assert (card.context_tokens, card.heeds("tools"), card.heeds("temperature")) == (400_000, True, False)
+    assert (card.context_tokens, card.supports_field("tools"), card.supports_field("temperature")) == (
+        400_000,
+        True,
+        False,
+    )
     # short: base input price, and the dearest completion of any hour
     assert price.bound_nanousd(0, 1000) == 1024 * 2000 + 1000 * 13_000
     # long: (300000 + 1024) * 4e-6 + 1000 * 18e-6
@@ -87,7 +91,7 @@ def test_reasoning_counts_at_its_own_price_where_that_is_dearer() -> None:
     card = read_model_info({"pricing": {"completion": "1e-6", "internal_reasoning": "3e-6"}})
     assert card.price.completion == Decimal("3e-6")
     assert card.parameters is None
-    assert card.heeds("tools")
+    assert card.supports_field("tools")
 
 
 def body(**usage: object) -> dict[str, object]:

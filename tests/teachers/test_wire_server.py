@@ -54,7 +54,7 @@ def test_the_model_list_gives_back_the_prices_it_was_made_from() -> None:
     assert set(cards) == set(OFFLINE_PRICES)
     for model, prices in OFFLINE_PRICES.items():
         assert cards[model].price == price_of(prices)
-        assert cards[model].heeds("tools") is (model != "z-ai/glm-5.3")
+        assert cards[model].supports_field("tools") is (model != "z-ai/glm-5.3")
 
 
 def test_what_it_refuses_it_does_not_charge() -> None:

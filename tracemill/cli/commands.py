@@ -156,7 +156,7 @@ def run_command(
     say_run(record, settings, as_json, verbosity)
     _require_an_answer(settings, Summary.from_json(record["summary"]))
     _require_a_checkpoint(record)
-    _require_room(record)
+    _require_budget(record)
 
 
 def was_interrupted(error: BaseException | None) -> bool:
@@ -234,7 +234,7 @@ def replay_command(settings: "RunSettings", as_json: bool, yes: bool = False, fr
     rows = closing_table_rows(summary, record["cap_usd"], record["teachers"], None, record["simulated"])
     say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
     _require_an_answer(settings, summary)
-    _require_room(record)
+    _require_budget(record)
 
 
 def _require_an_answer(settings: "RunSettings", summary: Summary) -> None:
@@ -259,7 +259,7 @@ def _require_an_answer(settings: "RunSettings", summary: Summary) -> None:
         sys.exit(1)
 
 
-def _require_room(record: dict[str, Any]) -> None:
+def _require_budget(record: dict[str, Any]) -> None:
     """Exit with 4 if the run had stopped at its cap before, so that nothing was asked."""
     if record["asked_nothing"]:
         sys.stderr.write(f"tracemill: {record['summary']['stopped']}\n")

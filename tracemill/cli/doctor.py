@@ -55,7 +55,7 @@ def _data_juicer(settings: RunSettings) -> str:
 def _teachers(settings: RunSettings) -> str:
     check_teachers(settings)
     _check_keys_at_hand()
-    names = [teacher.name for teacher in settings.asked()]
+    names = [teacher.name for teacher in settings.asked_teachers()]
     return ", ".join(names) or "none: self-repair pairs only, nothing is sent"
 
 

@@ -125,7 +125,7 @@ def check_vocabulary(tokenizer: Any, model: Any, name: str) -> None:
 
 
 def _hint_rows(composer: ComposerSettings) -> list[dict[str, Any]]:
-    if not composer.wants_hint_rows:
+    if not composer.needs_hint_rows:
         return []
     if composer.hints is None:
         raise TrainingError(
@@ -139,7 +139,7 @@ def _hint_rows(composer: ComposerSettings) -> list[dict[str, Any]]:
 def _hint_examples(
     composer: ComposerSettings, rows: Sequence[dict[str, Any]], tokenizer: Any, max_length: int
 ) -> EncodedRows:
-    if not composer.wants_hint_rows:
+    if not composer.needs_hint_rows:
         return EncodedRows()
     encoded = encode_hint_rows(rows, tokenizer, max_length)
     return _some(encoded, "alpha_sdpo", composer.alpha_sdpo, "hint row")

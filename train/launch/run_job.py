@@ -49,7 +49,7 @@ def run_folder(folder: Path) -> JobState:
     return state
 
 
-def run_far_from_home(environ: dict[str, str]) -> None:
+def run_remotely(environ: dict[str, str]) -> None:
     """Train on a machine that shares no files with the caller, and upload the checkpoint to the Hub."""
     from tracemill.train.model_repository import ModelRepository
 
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
     if arguments:
         return 0 if run_folder(Path(arguments[0])) == JobState.SUCCEEDED else 1
     try:
-        run_far_from_home(dict(os.environ))
+        run_remotely(dict(os.environ))
     except TracemillError as error:
         sys.stderr.write(f"tracemill: {error}\n")
         return 1

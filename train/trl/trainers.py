@@ -69,7 +69,7 @@ def sft_trainer(
     weighted = "weight" in rows["train"].column_names
     plain = WeightedSFTTrainer if weighted else SFTTrainer
     packed = PackedWeightedSFTTrainer if weighted else PackedSFTTrainer
-    return _packed_if_wanted(settings, plain, packed)(
+    return _trainer_class(settings, plain, packed)(
         args=SFTConfig(max_length=settings.max_length, completion_only_loss=True, **common),
         **_trainer_arguments(settings, tokenizer, rows, callbacks),
     )
@@ -93,10 +93,10 @@ def dpo_trainer(
     if cached:
         path = Path(common["output_dir"]).parent.parent / REFERENCE_CACHE
         make = partial(
-            _packed_if_wanted(settings, CachedDPOTrainer, CachedPackedDPOTrainer), reference_cache=path
+            _trainer_class(settings, CachedDPOTrainer, CachedPackedDPOTrainer), reference_cache=path
         )
     else:
-        make = _packed_if_wanted(settings, DPOTrainer, PackedDPOTrainer)
+        make = _trainer_class(settings, DPOTrainer, PackedDPOTrainer)
     return make(
         args=DPOConfig(
             precompute_ref_log_probs=cached,
@@ -135,7 +135,7 @@ def simpo_trainer(
     on_gpu = arguments.device.type == "cuda"
     assert isinstance(arguments.model_init_kwargs, dict)
     arguments.model_init_kwargs["device_map"] = "auto" if on_gpu else None
-    return _packed_if_wanted(settings, CPOTrainer, PackedCPOTrainer)(
+    return _trainer_class(settings, CPOTrainer, PackedCPOTrainer)(
         args=arguments,
         **_trainer_arguments(settings, tokenizer, rows, callbacks),
     )
@@ -162,7 +162,7 @@ def kto_trainer(
     )
 
 
-def _packed_if_wanted(settings: TrainingSettings, plain: Any, packed: Any) -> Any:
+def _trainer_class(settings: TrainingSettings, plain: Any, packed: Any) -> Any:
     """Return the trainer class: TRL's, or the one for packed rows."""
     if settings.packing == "off":
         return plain

@@ -15,8 +15,8 @@ from tracemill.ingesters.openhands.v1.event_text import (
     action_event_message,
     event_text_field,
     result_event_message,
-    spoken_event_message,
     system_event_message,
+    text_event_message,
     v1_event_kind,
 )
 from tracemill.records.message import Message
@@ -113,7 +113,7 @@ def condensed_view_messages(
         elif kind == "CondensationSummaryEvent":
             yield Message("user", event_text_field(event, "summary"))
         else:
-            yield spoken_event_message(event)
+            yield text_event_message(event)
 
 
 def _tool_loops(line: Sequence[Event]) -> list[set[int]]:

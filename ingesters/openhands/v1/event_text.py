@@ -101,7 +101,7 @@ def system_event_message(event: Event) -> Message:
     return Message("system", "\n".join(filter(None, parts)))
 
 
-def spoken_event_message(event: Event) -> Message:
+def text_event_message(event: Event) -> Message:
     """Return a message of user or agent, with the text that the agent's context added to it.
 
     In the TypeScript port it may hold calls of the agent, or be a tool result.

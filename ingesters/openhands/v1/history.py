@@ -39,8 +39,8 @@ from tracemill.ingesters.openhands.v1.event_text import (
     event_text_field,
     event_working_dir,
     result_event_message,
-    spoken_event_message,
     system_event_message,
+    text_event_message,
     v1_event_call_id,
     v1_event_kind,
 )
@@ -150,7 +150,7 @@ class V1History:
         elif kind == "CondensationSummaryEvent":
             self._add_text(Message("user", event_text_field(event, "summary")))
         else:
-            message = spoken_event_message(event)
+            message = text_event_message(event)
             if message.role == "assistant":
                 self._calls.update(call.id for call in message.tool_calls)
                 self._ahead -= self._calls
