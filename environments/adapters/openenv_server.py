@@ -185,7 +185,7 @@ class TaskServerEnvironment(Environment[CallToolAction, TaskObservation, TaskSta
 
     @property
     def state(self) -> TaskState:
-        """Return a copy of the episode's state."""
+        """Return the current state of the episode."""
         return TaskState(
             episode_id=self._episode_id,
             step_count=len(self._calls),

@@ -79,14 +79,14 @@ class ShownTrace:
         return self.renewed.reply(reply) if self.renewed else reply
 
     def answered(self, state: TraceState) -> set[str]:
-        """Return one question per step, in order; none for a summarising agent, whose steps are no work."""
+        """Return the prompt ids of a step for which answers are valid."""
         context, at = state.context.index, state.step.index
         former = self.former.get(context)
         now = self.presentations[context].prompt_ids[at]
         return {now, former[at]} if former else {now}
 
     def questions(self) -> list[Question]:
-        """Return one question per step, in order; none for a summariser, which is not an agent's work."""
+        """Return one question per step, in order; none for a summarising agent, whose steps are no work."""
         made: list[Question] = []
         if self.trace.notes.get("summariser"):
             return made

@@ -90,7 +90,7 @@ class SplitState:
         return hashlib.blake2b(data, key=self.key, digest_size=12).hexdigest()
 
     def holds(self, pair_id: str) -> bool:
-        """Return the keyed hash of a repository, an instance, a session or a row."""
+        """Return whether a pair is in the dataset."""
         return bool(self.rows) and self.hashed("row", pair_id) in self.rows
 
     def rebuilt(self) -> "SplitState":

@@ -23,7 +23,7 @@ def stale_label_answers(work: Workspace, traces: frozenset[str] | None = None) -
 def count_stale_labels(work: Workspace) -> int:
     """Return a lower bound of the answers that the stored pairs do not take into account.
 
-    An answer that replaced another is counted once for its trace.
+    Replaced answers of one trace count as one.
     """
     taken: dict[str, tuple[int, str]] = {}
     for shard, traces in work.current_traces("pairs"):
