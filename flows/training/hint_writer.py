@@ -68,8 +68,8 @@ def write_hints(
     if not estimate.calls or not consent.asks:
         return estimate.hints
     if not settings.accept_terms:
-        require_training_terms(own.asked())
-    build_teachers(own.asked(), os.environ)
+        require_training_terms(own.asked_teachers())
+    build_teachers(own.asked_teachers(), os.environ)
     say_lines([f"hints by {estimate}"])
     with ExitStack() as stack:
         stack.enter_context(sole_writer(work))
