@@ -144,7 +144,7 @@ def test_teachers_without_a_cap_and_two_ways_to_name_them_are_refused() -> None:
     teacher = {"type": "simulated", "model": "simulated/glm-a"}
     both = load_settings(None, {"preset": "open", "teachers": [teacher]})
     with pytest.raises(ConfigError, match="one of them"):
-        both.asked()
+        both.asked_teachers()
 
 
 def test_the_fingerprint_is_what_the_run_is_and_not_where_or_how_fast_it_runs() -> None:
