@@ -94,7 +94,11 @@ def test_a_wrong_answer_is_asked_again_and_nobody_asked_needs_no_cap(folder: Pat
     answers = ["nowhere", "sessions", "", "opan", "none", "no dataset", "none", ""]
     code, said = talk(["init"], answers, folder)
     assert code == 0, said
-    for line in ("nowhere does not exist", "one of none, open, frontier, simulated", "OWNER/NAME or none"):
+    for line in (
+        "nowhere does not exist",
+        "expected one of none, open, frontier, simulated",
+        "expected OWNER/NAME or none",
+    ):
         assert f"Error: {line}\n" in said, said
     assert "USD" not in said
     found = tomllib.loads((folder / "tracemill.toml").read_text())
