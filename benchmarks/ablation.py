@@ -34,7 +34,7 @@ from ablation_switches import SWITCHES
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.evaluate.table.recorded_states import (
-    Table,
+    StateTable,
     TableState,
     judge_recorded_reply,
     read_table,
@@ -70,7 +70,7 @@ class RecordedTable:
     """A table with the actions that were recorded; each distinct action of a state is judged once."""
 
     name: str
-    table: Table
+    table: StateTable
     rows: dict[str, RecordedState]
     draws: int = DRAWS
 
