@@ -118,6 +118,6 @@ def test_keys_say_what_they_mean() -> None:
     release = table_at("[release]")
     assert release["min_new_pairs"]["description"].startswith("New pairs that a run waits for")
     assert SCHEMA["properties"]["budget"]["description"].startswith("Hard caps in USD")
-    assert table_at("[[teachers]]")["model"]["description"].startswith("model id, pinned")
+    assert table_at("[[teachers]]")["model"]["description"].startswith("pinned model id")
     said = [key for part in SCHEMA["$defs"].values() for key in part.get("properties", {}).values()]
     assert sum("description" in key for key in said) > 0.85 * len(said)

@@ -124,7 +124,7 @@ def test_a_server_gets_pools_with_limits_deployments_and_automations(
 
     other = tmp_path / "other.toml"
     config = config.rename(other)
-    assert f"is that of {tmp_path / 'run.toml'}; give --suffix" in refusal(deploy())
+    assert f"belongs to {tmp_path / 'run.toml'}; give --suffix" in refusal(deploy())
     assert "work pool tracemill is of type process; expected docker" in refusal(
         deploy("--suffix", "b", "--pool-type", "docker")
     )

@@ -366,10 +366,16 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_one_line_before_the_firs
         ({"composer": SHAPED | {"hint_level": "detailed"}}, "with tasks needs hint_level"),
         (
             {"composer": SHAPED | {"hints": "h"}},
-            "hints is given and composition = .advantage. hints what the",
+            "hints is given and composition = .advantage. uses hints",
         ),
-        ({"composer": SHAPED | {"sdpo_wrapper": "taid", "hint_level": "terse"}}, "sdpo_wrapper is a loss"),
-        ({"composer": {"tasks": "t", "hint_level": "terse"}}, 'hint_level is of composition = "advantage"'),
+        (
+            {"composer": SHAPED | {"sdpo_wrapper": "taid", "hint_level": "terse"}},
+            "sdpo_wrapper selects a loss",
+        ),
+        (
+            {"composer": {"tasks": "t", "hint_level": "terse"}},
+            'hint_level is only for composition = "advantage"',
+        ),
         ({"composer": {"tasks": "t", "importance": "cap"}}, "Input should be 'off', 'token_truncate'"),
         ({"composer": {"tasks": "t", "importance_cap": 0}}, "Input should be greater than 0"),
         ({"composer": {"prompts": "p"}}, "prompts without reward"),

@@ -106,7 +106,7 @@ def test_calls_may_come_with_arguments_as_text_and_results_as_failed() -> None:
     ("composer", "message"),
     [
         ({"states": "s"}, "states without consensus; expected both"),
-        ({"tasks": "t", "consensus": "weighted"}, "consensus with tasks; it rewards what is done in states"),
+        ({"tasks": "t", "consensus": "weighted"}, "consensus with tasks; it rewards actions in states"),
         ({"consensus": "score_regression"}, "without states; expected a file, as a workspace has no scores"),
         ({"tasks": "t", "teacher_weights": {"a": 1}}, "teacher_weights without consensus"),
         ({"states": "s", "tasks": "t", "consensus": "weighted"}, "tasks and states of tasks, prompts and st"),
