@@ -12,7 +12,12 @@ from tracemill.privacy.core.entropy import (
     is_token,
 )
 from tracemill.privacy.core.rule import build_rule_pattern
-from tracemill.privacy.core.set_passwords import is_bare_password, is_made_up_key, is_set_password
+from tracemill.privacy.core.set_passwords import (
+    is_bare_password,
+    is_chosen_key,
+    is_made_up_key,
+    is_set_password,
+)
 
 _PASSWORD_NAME = build_rule_pattern(
     r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd|w)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key|remote|local|imap|smtp|pop3?|db|mysql|admin|root|bind|login|ftp|proxy|mail|ldap|my|user|trust|sudo|become|export|require)pass$|bindpw$|rootpw$|authtok$|"
@@ -107,6 +112,11 @@ def bare_value_kind(name: str, value: str, among_settings: bool) -> str | None:
     return kind if kind and _VALUE_NAME.search(name) and is_made_up_key(value) else None
 
 
+def is_chosen_under(name: str, value: str) -> bool:
+    """Tell whether a value under the name of a token, key or secret is one that somebody chose."""
+    return _kind_of(name) == "SECRET" and bool(_VALUE_NAME.search(name)) and is_chosen_key(value)
+
+
 def _is_set_whole(name: str, value: str) -> bool:
     """Tell whether a whole value under a secret's name is a made-up key or random characters."""
     if _SETS.search(name) and len(value) >= 10 and is_password(value) and has_all_kinds(value):
@@ -123,7 +133,7 @@ def _is_set_any(kind: str, name: str, value: str) -> bool:
     """
     if kind == "PASSWORD":
         return is_set_password(value)
-    return bool(_VALUE_NAME.search(name)) and is_made_up_key(value)
+    return bool(_VALUE_NAME.search(name)) and (is_made_up_key(value) or is_chosen_key(value))
 
 
 @lru_cache(maxsize=8192)

@@ -9,9 +9,17 @@ import re
 from itertools import pairwise
 
 from tracemill.privacy.core.entropy import is_stand_in, shape_wordiness
-from tracemill.privacy.core.word_lists import SPEECH
+from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS, SETTING_WORDS, SPEECH
 
 _LEAST, _MOST = 8, 256  # characters
+_LEAST_MINGLED = 12  # characters of small letters with digits among them
+_MARKED_WORD = re.compile(r"[A-Za-z]{3,16}[@_-]?\d{2,6}[!#$%&*@?]{1,3}")
+_NUMBERED_PHRASE = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){2,7}-?\d{2,6}")
+_MINGLED = re.compile(r"[a-z]{3,12}\d{3,8}[a-z]{3,12}")
+_TECHNICAL = re.compile(
+    r"(?i)sha\d|md\d|utf|base\d|x\d{3}|amd|arm\d|aes|rsa|http|log4j|ipv\d|\d{5}|h26\d|key|api|app|ext\b|auth|token"
+)
+_KNOWN_WORDS = COMMON_WORDS | LABELS | SETTING_WORDS | SPEECH
 _TEMPLATE = re.compile(
     r"\$\{[\w.:!#?-]*\}|\$\{[A-Za-z_][\w.]*(?:$|:)|\$\([^()]{2,}\)|\{\{[^{}]*\}\}|<%|%>|#\{\w[^{}]*\}|%\(\w+\)[sdr]|\{[A-Za-z_][\w.]*\}"
     r"|\$\{\{|\{\{ |\$\[\[|<[A-Za-z_/][\w /-]*>"
@@ -112,6 +120,30 @@ def is_made_up_key(value: str) -> bool:
     return (_is_drawn(value) or _is_made_up(value)) and (
         _DIGIT.search(value) is not None or shape_wordiness(value) < 0.75
     )
+
+
+def is_chosen_key(value: str) -> bool:
+    """Tell whether a whole value under the name of a token, key or secret is one that somebody chose.
+
+    It is a word with digits and a mark (`harbor4125!`), words joined by hyphens before a number, small letters
+    with digits among them, or eight letters or more in both cases that make no words.
+    """
+    if is_stand_in(value):
+        return False
+    if _MARKED_WORD.fullmatch(value):
+        return True
+    if _NUMBERED_PHRASE.fullmatch(value):
+        return len(_KNOWN_WORDS.intersection(re.findall("[a-z]+", value))) < 2
+    if _MINGLED.fullmatch(value):
+        return len(value) >= _LEAST_MINGLED and _TECHNICAL.search(value) is None
+    if not 8 <= len(value) <= 32 or not value.isascii() or not value.isalnum() or value.isdigit():
+        return False
+    if _TECHNICAL.search(value):
+        return False
+    if value.islower():
+        return len(value) >= _LEAST_MINGLED and _changes(value) >= 4
+    needed = 2 if _DIGIT.search(value) else 4
+    return _LOWER.search(value) is not None and _changes(value) >= needed and shape_wordiness(value) < 0.25
 
 
 def is_odd_password(value: str) -> bool:

@@ -11,6 +11,7 @@ from tracemill.privacy.core.secret_names import (
     KEY_ADJECTIVE,
     KEY_ADJECTIVES,
     bare_value_kind,
+    is_chosen_under,
     may_be_secret,
     secret_name_kind,
 )
@@ -247,6 +248,8 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
     if behind in ("(", "[", "{") or (behind == "<" and match["sep"] != ">"):
         return None
     kind = secret_name_kind(name.lstrip("-"), value)
+    if kind is None and is_chosen_under(name, value):
+        return Span(first, last, "SECRET")
     if kind is None and _LONG_WORD.fullmatch(value) and behind in ("", "\n", "\r", "\\"):
         return Span(first, last, "PASSWORD") if secret_name_kind(name, value, True) == "PASSWORD" else None
     if kind is None or _IDENTIFIER.fullmatch(value):
