@@ -55,7 +55,7 @@ _GIVES_SECRET = re.compile(
 )
 _MARK = re.compile(
     r"</?[a-z_-]+>(?:-?\d+</[a-z_-]+>)?|\[[A-Z(][^\]]* [^\]]*\]|\((?:no (?:output|content)|Open file|Current directory)[^)]*\)"
-    r"|bash-[\d.]*\$|OBSERVATION:|[\w.-]+@[\w.-]+:\S* ?[#$]|(?:[=\-*_#~]{3,}\s*)+|([=\-*_#~])\1{2,} .{1,40} \1{3,}|\W{0,3}"
+    r"|(?:=> |= )?(?:nil|null|undefined|None)|(?:iex|irb|pry|jshell|ghci|scala|In)\b[^\s>:]*(?: \[\d+\])?[>:]|bash-[\d.]*\$|OBSERVATION:|[\w.-]+@[\w.-]+:\S* ?[#$]|(?:[=\-*_#~]{3,}\s*)+|([=\-*_#~])\1{2,} .{1,40} \1{3,}|\W{0,3}"
 )
 _OUTER = re.compile(r"(?P<label>\s*(?:Output|Stdout|Result|stdout):[ \t]*)(?P<rest>.*)", re.DOTALL)
 _OUTER_ONLY = re.compile(
@@ -76,6 +76,11 @@ _SENTENCE = re.compile(
     r"[\[(]?[A-Z][\w'-]*,?(?: [\w'\"`./:-]+,?){3,}[.:)\]!?]*|[A-Z][\w ]{8,}(?:for|is|to|of|in) .*:"
 )
 _NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?:\u2192|\t|\||\) )|\d{1,6}:")
+_PROMPT = re.compile(
+    r"(?:>>>|\.\.\.|(?:In|Out) ?\[\d+\]:|=>|(?:irb|pry|iex)(?:\([^()\s]*\)|\d*)[\d:]*[>*]|\[\d+\] \w+\([^()]*\)>|(?:jshell|scala|ghci|groovy:\d+|user|utop|\u03bb|ruby|php|psql|\w+=[#>])>"
+    r"|\$\d+ ==>|res\d+: [\w.\[\]]+ =|val \w+: [\w.\[\]]+ =|-+>|[=>D]|\[\d+\])[ \t]+(?=\S)"
+)
+"""What a console prints before a value."""
 _LABEL = re.compile(
     r"(?P<label>\s*(?:\"[\w.@+-]{1,64}\"[ \t]+(?=\")|[\"']?(?:(?:export |set |- )?[A-Z][A-Z0-9_]{2,40}(?==)|[A-Za-z][a-z]{1,12}(?:[ _-]?[A-Za-z]{1,14}){0,3})[\"']?"
     r"(?:=|:[ \t]+|[ \t]{2,}(?:=[ \t]+)?|[ \t]=[ \t]|[ \t]*\|[ \t]*)))(?P<rest>\S.*)"
@@ -333,6 +338,8 @@ class _Result:
             start = number.end()
         if outer := _OUTER.match(line, start):
             start = outer.start("rest")
+        if prompt := _PROMPT.match(line, start):
+            start = prompt.end()
         for end in range(len(line) - 1, start, -1):
             if line[end - 1] in " =:'\"([{" and line[start:end] in self._line:
                 return end

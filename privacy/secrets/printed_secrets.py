@@ -126,8 +126,11 @@ _QUIET_OPTION = re.compile(r"-q{1,3}|-[a-z]*q|--quiet|--silent")
 """With it this work of these programs prints nothing, unless it fails."""
 _SHELLS = _set("fish bash sh zsh dash ash ksh powershell pwsh")
 _INTERPRETERS = re.compile(
-    r"(?:i?python[\d.]*|pypy3?|node|bun|deno|tsx|ruby|perl|php|elixir|lua|julia|erl|Rscript)$"
+    r"(?:[ib]?python[\d.]*|pypy3?|node|bun|deno|tsx|ts-node|ruby|perl|php|elixir|lua(?:jit)?[\d.]*|julia|erl|Rscript|groovy|scala(?:-cli)?"
+    r"|kotlinc?|jshell|ghc|runghc|ghci|clojure|clj|bb|swift|crystal|tclsh|raku|dart|ocaml|racket|guile|sbcl|gjs|qjs|osascript|nu|irb|pry|iex"
+    r"|groovysh|csi|janet|octave|gosh|utop)$"
 )
+_WINDOWS_PROGRAM = re.compile(r"(?i)(?:.*[\\/])?(?P<name>[\w-]+)\.exe")
 _AWAY = re.compile(r"1?(?:>|>>|>\|)$|&>>?$")
 _SHOWN = re.compile(r"/dev/(?:stdout|stderr|tty|fd/[12])$|&?[12]$")
 _VARIABLE = re.compile(
@@ -155,13 +158,25 @@ _OTHER_FIELD = re.compile(
 _CONTENT = _set("value data plaintext content payload spec")
 _ENVIRONMENT = _set("env environment variables envvars env_vars args labels annotations")
 _NO_NAME = re.compile(r"[^\w-]")
-_CODE_PRINTS = re.compile(r"print|console\.\w+|puts|\bp\b|echo|say\b|write\(")
+_EVALUATORS = _set("jshell irb pry iex ghci groovysh ghc nu clj clojure bb Rscript ipython utop sbcl osascript")
+"""Interpreters that print the value of an expression."""
+_CONSOLES = {
+    **dict.fromkeys(("flask", "django-admin", "manage.py", "wp", "iex", "superset", "airflow"), _set("shell shell_plus")),
+    **dict.fromkeys(("rails", "bundle", "hanami", "gitlab-rails", "sbt", "rake"), _set("console c")),
+    **dict.fromkeys(("artisan", "drush", "console"), _set("tinker php:cli core:cli psysh")),
+    **dict.fromkeys(("jenkins-cli.jar", "jenkins-cli"), _set("groovy groovysh")),
+    **dict.fromkeys(("lein", "cabal", "stack", "dotnet", "symfony"), _set("repl ghci fsi psysh")),
+}
+"""Programs that read code from their input, and the word that follows them."""
+_CODE_PRINTS = re.compile(
+    r"print|console\.\w+|puts|\bp\b|\bpp\b|echo|say\b|write\(|putStr|WriteLine|\bcat\(|\binspect\b|\bdump\(|display"
+)
 _CODE_MAKES = re.compile(
     r"secrets\.(?:token_\w+|choice)|token_(?:hex|urlsafe)|randomBytes|SecureRandom|random_bytes|Fernet\.generate_key"
-    r"|get_random_secret_key|keyring\.get_password|generate_password|generatePassword|get_secret_value|SecretString|getpass\(|get_cookie\("
+    r"|get_random_secret_key|keyring\.get_password|generate_password|generatePassword|get_secret_value|SecretString|getpass\(|get_cookie\(|strong_rand_bytes|OpenSSL::Random|RandomNumberGenerator|Secret\.decrypt\(|\.getPlainText\(|generateKey\(|generate_key\("
 )
 _CODE_READS = re.compile(
-    r"(?:environ(?:\.get\(|\[)|getenv\(|process\.env(?:\.|\[)|ENV(?:\.fetch\(|\[)|get_env!?\((?:\w+, ?)?|GetEnvironmentVariable\(|\$_?ENV[\[{]|Deno\.env\.get\()\s*[\"']?(?P<name>\w+)"
+    r"(?:(?i:get_?env|lookup_?env)\w*[!?]?[\s(]+(?:\w+, ?)?|sys\.env(?:\.get)?\(|\benvironment\[|env::var(?:_os)?\(|\$(?:::)?env[(.]|environ(?:\.get\(|\[)|getenv\(|process\.env(?:\.|\[)|ENV(?:\.fetch\(|\[)|get_env!?\((?:\w+, ?)?|GetEnvironmentVariable\(|\$_?ENV[\[{]|Deno\.env\.get\()\s*[\"']?(?P<name>\w+)"
 )
 _CODE_SETTING = re.compile(
     r"(?:settings|configuration|config|conf|cfg|credentials|secrets)(?P<names>(?:\.\w+[!?]?|\[:?\\*[\"']?\w+\\*[\"']?\]|\([^()]{0,120}\))+)"
@@ -171,7 +186,7 @@ _CODE_LAST = re.compile(
 )
 _METHODS = _set("get fetch dig strip to_s value decode inspect get_secret_value")
 _CODE_FIELD = re.compile(
-    r"(?:json\.loads?|JSON\.parse|require|safe_load|tomllib\.loads?|read_json|parse_ini_file|yaml_parse_file|toml\.load|YAML\.(?:unsafe_)?load(?:_file)?|yaml\.(?:\w+_)?load|TOML\.load_file|IniFile\.load|configparser|include|require_once|include_once)\b.{0,2000}(?:\[:?\\*[\"']?(?P<key>\w+)\\*[\"']?\]|\.(?P<field>\w+)"
+    r"(?:json\.loads?|JSON\.parse|require|safe_load|tomllib\.loads?|read_json|parse_ini_file|yaml_parse_file|toml\.load|YAML\.(?:unsafe_)?load(?:_file)?|yaml\.(?:\w+_)?load|LoadFile|decode_json|from_?[jJ][sS][oO][nN]|read_yaml|parseJSON|JSON::parse|JSON\.parsefile|JSON\.decode|YamlElixir\.\w+|TOML\.load_file|IniFile\.load|configparser|include|require_once|include_once)\b.{0,2000}(?:[\[{$]:?\\*[\"']?(?P<key>\w+)\\*[\"']?[\]}]?|\.(?P<field>\w+)"
     r"|\.(?:dig|fetch|get)\((?:[^()]*[,\s])?[:\"'\\]*(?P<last>\w+)[\"'\\]*\))\W*$",
     re.DOTALL,
 )
@@ -311,7 +326,9 @@ class _Line:
 
     def _given_text(self, argv: tuple[str, ...], text: str, printed: Flow) -> Flow:
         """Return what an interpreter or database client prints whose program is a given text."""
-        words = unwrap_operation_command(argv)
+        words = _unwrapped(argv)
+        if _is_evaluator(words):
+            return _evaluated(text)
         if words and _INTERPRETERS.match(_name(words[0])):
             return _code_flow(text)
         if _is_console(words):
@@ -340,6 +357,8 @@ class _Line:
             return Flow.SECRET if selected else Flow.FIELDS
         if _is_console(words) and self._piped:
             return _flow_of_expression(" ".join(self._piped))
+        if self._piped and _name(self._piped[0]) in _SAYING and (code := self._piped_code(program, words)):
+            return code
         if prints_fields(words) or prints_variable(words):
             return Flow.FIELDS
         if prints_environment(words):
@@ -362,6 +381,13 @@ class _Line:
         if program not in _LISTING_TOOLS and names_secret(words):
             return Flow.NAMED
         return self._passed(program, words, flow, piped)
+
+    def _piped_code(self, program: str, words: tuple[str, ...]) -> Flow | None:
+        """Return what an interpreter prints whose program an `echo` before it gives; None for others."""
+        text = " ".join(map(_bare, _past_options(self._piped[1:])))
+        if _is_evaluator(words):
+            return _evaluated(text)
+        return _code_flow(text) if _INTERPRETERS.match(program) and not _operands(words) else None
 
     def _own(self, program: str, words: tuple[str, ...], flow: Flow, piped: bool) -> Flow | None:
         """Return what shell builtins, environment readers and interpreters print; None for others."""
@@ -547,8 +573,26 @@ def _unwrapped(argv: tuple[str, ...]) -> tuple[str, ...]:
         at = 1
         while at < len(argv) and argv[at].startswith("-"):
             at += 1 + bool(re.fullmatch(r"-[a-zA-Z]*[ughpCrtT]|--(?:user|group|host|prompt)", argv[at]))
-        return unwrap_operation_command(("sudo", *argv[at:]))
-    return unwrap_operation_command(argv)
+        argv = ("sudo", *argv[at:])
+    words = unwrap_operation_command(argv)
+    if words and (program := _WINDOWS_PROGRAM.fullmatch(words[0])):
+        return program["name"], *words[1:]
+    return words
+
+
+def _is_evaluator(words: tuple[str, ...]) -> bool:
+    """Tell whether a command is a console: it evaluates the code on its input, behind prompts."""
+    if words and _name(words[0]) in _EVALUATORS:
+        return True
+    for at, word in enumerate(words[:5]):
+        if (following := _CONSOLES.get(_name(word))) and not following.isdisjoint(words[at + 1 :]):
+            return True
+    return False
+
+
+def _evaluated(code: str) -> Flow:
+    """Return what a console prints of code on its input: its last line can be a secret."""
+    return min(_code_flow(f"print({code})"), Flow.NAMED)
 
 
 def _is_console(words: tuple[str, ...]) -> bool:
@@ -667,12 +711,15 @@ def _code_flow(code: str, given: Flow = Flow.NOTHING) -> Flow:
 
 
 _EVALUATING = {
-    "wp": ("eval",),
+    "wp": ("eval", "shell"),
     "drush": ("eval", "ev", "php:eval", "php-eval"),
     "flask": ("shell",),
     "mix": ("run",),
     "iex": ("-e",),
     "django-admin": ("shell",),
+    "dotnet": ("eval",),
+    "crystal": ("eval",),
+    "artisan": ("tinker",),
 }
 """Programs that evaluate code, and the word before it."""
 
@@ -696,7 +743,7 @@ def _inline_code(program: str, words: tuple[str, ...]) -> str | None:
             word.endswith("e") and word[0] == "-" and word[1] != "-"
         ):
             code = words[at + 1]
-            return f"print({code})" if word in ("-p", "--print", "-pe") else code
+            return f"print({code})" if word in ("-p", "--print", "-pe") or program in _EVALUATORS else code
     return None
 
 

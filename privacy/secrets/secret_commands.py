@@ -446,6 +446,8 @@ _NAMED_AFTER = re.compile(rf"(?:^|/)(?:{_STORE}-{_ASK}|{_ISSUED}-(?:{_ASK}|{_MAK
 _ASKS_SETTING = re.compile(
     r"(?:^|[ :])(?:config|configuration|settings?|env|prefs)(?:[ :][a-z-]+)?[ :](?:get|get-value|show|read) (?P<name>\S+)$"
 )
+_GROUPS = frozenset(("session", "sessions", "auth", "cookie", "cookies", "jwt", "keys", "token", "tokens"))
+"""Names of settings that as often name a group of them."""
 _HELP = frozenset(("--help", "--version", "-h", "help"))
 _DESCRIBED = frozenset(
     [
@@ -595,7 +597,7 @@ def asks_for_secret(argv: tuple[str, ...]) -> bool | None:
     line = " ".join((program, *operands)).replace("_", "-")
     setting = _ASKS_SETTING.search(line)
     if setting and is_name_of_secret(_last_part(setting["name"])):
-        return True
+        return setting["name"].lower() not in _GROUPS
     if "test" in program or not (_ASKS.search(line) or _MAKES.search(line)):
         return None
     script = program.replace("_", "-")
