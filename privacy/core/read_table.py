@@ -18,6 +18,8 @@ _Cells = list[tuple[int, int]]
 _NAME = re.compile(r"\W{0,2}(?:[^\W\d]|#)[\w .#/()%-]{0,48}[\"'`\]*]{0,2}")
 _RULE = build_rule_pattern(r"[\s|+:=-]*[-=]{2,}[\s|+:=-]*")
 _WIDE = build_rule_pattern(r"\S+(?: \S+)*")
+_DASHES = build_rule_pattern(r"[ \t]*-{2,}(?: +-{2,})*[ \t]*\r?")
+_DASH_RUN = re.compile("-+")
 
 
 def _by_pipe(text: str, start: int, end: int) -> _Cells:
@@ -78,6 +80,8 @@ def strip_cell(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 _Style = tuple[str, Callable[[str, int, int], _Cells]]
+_RULED = "--"
+"""The sign of a table whose columns begin where the dashes below its header do, as PowerShell writes it."""
 _STYLES: tuple[_Style, ...] = (
     ("|", _by_pipe),
     ("\t", _by_tab),
@@ -85,6 +89,23 @@ _STYLES: tuple[_Style, ...] = (
     (";", _by_semicolon),
     ("  ", _by_blanks),
 )
+
+
+def _by_rule(text: str, start: int, end: int) -> _Style | None:
+    """Return the style of a table with a rule of dashes in the line below its header; None without one."""
+    stop = text.find("\n", end + 1)
+    rule = _DASHES.fullmatch(text, end + 1, len(text) if stop < 0 else stop)
+    if rule is None:
+        return None
+    starts = [run.start() for run in _DASH_RUN.finditer(rule[0])]
+
+    def split(text: str, start: int, end: int) -> _Cells:
+        edges = [min(start + each, end) for each in starts]
+        if any(edge < end and not text[edge - 1].isspace() for edge in edges[1:]):
+            return _by_blanks(text, start, end)
+        return [strip_cell(text, a, b) for a, b in pairwise([*edges, end])]
+
+    return _RULED, split
 
 
 def find_cells_under(text: str, at: int) -> tuple[list[Span], int]:
@@ -97,12 +118,14 @@ def find_cells_under(text: str, at: int) -> tuple[list[Span], int]:
     end = len(text) if end < 0 else end
     if end - start > _MOST_WIDTH or end == len(text):
         return [], end
-    style = next((each for each in _STYLES if each[0] in text[start:end].strip()), None)
+    style = _by_rule(text, start, end) or next(
+        (each for each in _STYLES if each[0] in text[start:end].strip()), None
+    )
     if style is None:
         return [], end
     header = style[1](text, start, end)
     names = [text[a:b].strip("\"'`[]*") for a, b in header]
-    if len(names) < 2 or not all(_NAME.fullmatch(text, a, b) or a == b for a, b in header):
+    if len(names) < (1 if style[0] == _RULED else 2) or not all(_NAME.fullmatch(text, a, b) or a == b for a, b in header):
         return [], end
     wanted = {place for place, name in enumerate(names) if column_type(name)}
     return _below(text, start, end, names, wanted, style) if wanted else ([], end)
@@ -121,7 +144,7 @@ def _below(
     sign, split = style
     bars = [at - start for at in range(start, end) if text[at] == "|"] if sign == "|" else []
     framed = text[start:end].lstrip().startswith("|")
-    data, ruled = sign != "  ", False
+    data, ruled = sign not in ("  ", _RULED), False
     at = end + 1
     for _ in range(_MOST_ROWS):
         stop = text.find("\n", at)

@@ -1,9 +1,9 @@
-"""Judge whether a line of PowerShell prints a secret: a variable, a member or a property by its name."""
+"""Judge whether a line of PowerShell prints a secret: a variable, a member or a property by its name, a cmdlet's result."""
 
 import re
 from functools import lru_cache
 
-from tracemill.privacy.secrets.secret_commands import is_name_of_secret
+from tracemill.privacy.secrets.secret_commands import is_name_of_secret, split_camel_case
 
 SHELLS = frozenset(("pwsh", "powershell", "pwsh.exe", "powershell.exe"))
 """Programs that run PowerShell."""
@@ -26,15 +26,27 @@ _REVEALS = re.compile(
 )
 
 
+_SELECTED = re.compile(
+    r"(?i)(?:\bSelect(?:-Object)?|\bFormat-(?:Table|List|Wide)|\|\s*f[tl]|-Properties)\s+(?:-Property\s+)?(?P<names>[\w*\"'.-]+(?:\s*,\s*[\w*\"'.-]+)*)"
+)
+_CMDLET = re.compile(
+    r"(?i)\b(?:Get|New|Reset|Show|Read|Export|Request|Update|Invoke)-(?!\w*KeyVault|\w*Public|PSReadLine|\w*Host)\w*(?:Keys?|Passwords?|Secrets?|Tokens?|Credentials?|PublishingProfile|ConnectionStrings?)\b"
+)
+_HOLDS = re.compile(r"(?i)(?:\*|.*(?:value|key\d?|secrettext|text|string))$")
+
+
 @lru_cache(maxsize=256)
-def prints_secret_of_powershell(code: str) -> bool:
-    """Tell whether a statement of PowerShell prints a secret and nothing else."""
-    return any(map(_prints, _STATEMENT.split(code)))
+def judge_powershell(code: str) -> bool | None:
+    """Return True where a statement prints a secret and nothing else, False where it prints some, else None."""
+    judged = [_judge(statement) for statement in _STATEMENT.split(code)]
+    if any(judged):
+        return True
+    return False if False in judged else None
 
 
-def _prints(statement: str) -> bool:
+def _judge(statement: str) -> bool | None:
     if _ASSIGNED.match(statement) or _AWAY.search(statement) or _HARMLESS.search(statement):
-        return False
+        return None
     if _REVEALS.search(statement):
         return True
     names = [found["name"] for found in _VARIABLE.finditer(statement)]
@@ -42,4 +54,12 @@ def _prints(statement: str) -> bool:
         names.append(member["name"])
     if found := _PROPERTY.search(statement):
         names.append(found["name"] or found["value"])
-    return any(map(is_name_of_secret, names))
+    if any(map(is_name_of_secret, names)):
+        return True
+    selected = [
+        name.strip(" \"'") for found in _SELECTED.finditer(statement) for name in found["names"].split(",")
+    ]
+    if any(is_name_of_secret(split_camel_case(name.replace("-", "_"))) for name in selected):
+        return False
+    made = _CMDLET.search(statement) and (not selected or any(map(_HOLDS.match, selected)))
+    return False if made else None

@@ -24,7 +24,7 @@ from tracemill.privacy.secrets.picked_fields import (
     picks_rest,
 )
 from tracemill.privacy.secrets.powershell import SHELLS as POWERSHELLS
-from tracemill.privacy.secrets.powershell import prints_secret_of_powershell
+from tracemill.privacy.secrets.powershell import judge_powershell
 from tracemill.privacy.secrets.queries import CLIENTS, find_secret_columns, judge_query
 from tracemill.privacy.secrets.secret_commands import (
     IS_ONE_OF,
@@ -260,7 +260,7 @@ class _Line:
     def flows(self, line: str) -> list[Flow]:
         """Return what each pipeline of a line prints."""
         commands = parse_command(line) if self._depth < _MAX_DEPTH else None
-        if commands is None and "." in line and prints_secret_of_powershell(line):
+        if commands is None and "." in line and judge_powershell(line):
             return [Flow.SECRET]
         found: list[Flow] = []
         openers: list[int] = []
@@ -431,9 +431,11 @@ class _Line:
             if option is None or option + 1 >= len(words):
                 return None
             line = _unescaped(words[option + 1])
-            if program in POWERSHELLS and prints_secret_of_powershell(" ".join((line, *words[option + 2 :]))):
-                return Flow.SECRET
-            return self._inner(line)
+            if program not in POWERSHELLS:
+                return self._inner(line)
+            judged = judge_powershell(" ".join((line, *words[option + 2 :])))
+            inner = Flow.FIELDS if judged is False else Flow.NOTHING
+            return Flow.SECRET if judged else max(inner, self._inner(line))
         if program not in _RUNNERS:
             return None
         for at, word in enumerate(words[1:], 1):

@@ -24,7 +24,7 @@ _WORDS = re.compile(
     )
 )
 _AROUND = build_rule_pattern(
-    r"[\w.-]{0,40}(?: (?:key|token|name|of|birth|date|number|code|\w+ ?\|)){0,3}[\"'`]?[ \t]*(?:[|,;\t\r\n]| $|$|(?<=  )\S)"
+    r"[\w.-]{0,40}(?: (?:key|token|name|of|birth|date|number|code|\w+ ?\|)){0,3}[\"'`]?[ \t]*(?:[|,;\t\r\n]| $|$|(?<=  )\S|(?=[^\n]{1,400}\n[ \t]*--))"
 )
 
 
@@ -110,6 +110,7 @@ DETECTORS: tuple[Detector, ...] = (
         rf"(?i)\w\"?\t\"?\w*{_WORD}\w*\"?[\t\r\n]",
         rf"(?i)\w\"?[,;]\"?\w*{_WORD}\w*\"?[,;\r\n]",
         rf"(?:  |_){_ALIGNED}[a-z_]*(?:   *[a-z]|\r?\n)",
+        r"(?i)(?:passw|pwd|secret|token|key)[^\n]*\n[ \t]*--",
         located=True,
     ),
     make_probed_detector(find_html_cells, rf"(?i)<t[hd][^>]*>[^<]*(?:<[^>]*>)?[^<]*{_WORD}[^<]*<"),
