@@ -10,6 +10,7 @@ _PLAIN = re.compile(
     r"[-+\d.,:_/%]+(?:[a-zA-Z]{1,3})?"  # numbers, versions, dates, sizes, times
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,]*(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
     r"|\d[\d.,]* (?:bytes?|[kKMGT]i?B|(?:second|minute|hour|day|week|month|year)s?(?: ago)?)"
+    r"|(?:\d+(?:\.\d+)?(?:ns|us|ms|mo|s|m|h|d|w|y)){1,6}"
     r"|(?:[A-Za-z]:[\\/]|~?/|\.{1,2}/|\\\\)[\w.@ \\/-]*"  # paths
     r"|[\w.-]+/(?:[\w.-]+/)*[\w-]+\.[a-z]{1,5}"
     r"|\$\{?\w+\}?(?:/[\w./-]*)?"  # other variables

@@ -90,6 +90,7 @@ SETTING_WORDS = _words(
     postgres postgresql mariadb mongodb sqlite3 rabbitmq elasticsearch opensearch memcached
     filesystem in-memory warning critical information verbose undefined internal external changeme
     change-me noreply hostname timezone language unlimited automatic same-origin utf8mb4 utf-8-sig
+    encrypted decrypted hidden sensitive masked deployed staged expired revoked inactive opaque
     us-ascii readonly read-only readwrite read-write truncate bootstrap
     """
 )

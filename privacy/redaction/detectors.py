@@ -48,6 +48,7 @@ from tracemill.privacy.secrets import (
     encoded,
     hashes_and_wallets,
     joined_values,
+    key_material,
     obfuscated,
     program_logins,
     secret_file_texts,
@@ -77,6 +78,7 @@ _GENERAL = (
     *directory_entries.DETECTORS,
     *postal_addresses.DETECTORS,
     *joined_values.DETECTORS,
+    *key_material.DETECTORS,
     *secret_file_texts.DETECTORS,
     *tables.DETECTORS,
     *device_configs.DETECTORS,
@@ -95,6 +97,7 @@ _FIRST = _SPECIAL + len(TOKENS)
 _OWN = _FIRST + len(_GENERAL)
 _DECLARING = (
     documents.DETECTORS[0],
+    key_material.ROLE_LOGINS,
     *labelled_data.DOCUMENTED,
     *national_ids.DETECTORS,
     secret_settings.IN_SECTIONS,

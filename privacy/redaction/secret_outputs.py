@@ -42,7 +42,12 @@ from tracemill.privacy.secrets.printed_secrets import (
     find_secrets_of_code,
     find_secrets_of_file,
 )
-from tracemill.privacy.secrets.secret_commands import TRIGGER, is_name_of_secret, split_camel_case
+from tracemill.privacy.secrets.secret_commands import (
+    TRIGGER,
+    is_name_of_secret,
+    is_plain_fact,
+    split_camel_case,
+)
 from tracemill.records.message import Message, ToolCall, read_arguments
 from tracemill.records.trace import Context, Trace
 
@@ -425,6 +430,7 @@ class _Result:
         if (
             len(value) < _LEAST
             or _SHORT_LABEL.search(name)
+            or is_plain_fact(name)
             or ("\n" not in value and " " in value.strip() and not _TEXT_OF_SECRET.fullmatch(name))
         ):
             return value

@@ -28,13 +28,14 @@ _IDENTITY = re.compile(
     r"(?i)(?:id|image|digest|sha\d*|hash|checksum|version|revision|commit|etag|arn|address|name|path|dir|host|driver|time|at|created|status"
     r"|started|finished|labels?|config-hash|kind|class|type)$"
 )
-_START = r"\s*(?:\d{1,6}(?:\u2192|\t|\|)\s*)?(?:(?:export|declare -\w+|typeset -\w+|setenv|ENV|env|-) +)*(?:Environment=|\$env:)?[\"']?"
+_START = r"\s*(?:[$>#%][ \t]+)?(?:\d{1,6}(?:\u2192|\t|\|)\s*)?(?:(?:export|declare -\w+|typeset -\w+|setenv|ENV|env|-) +)*(?:Environment=|\$env:)?[\"']?"
 _WHOLE = re.compile(
-    rf"{_START}(?P<name>[A-Za-z_][\w.-]{{0,80}})[\"']?(?:[ \t]?=[ \t]?|:[ \t]+|[ \t]{{2,}}|[ \t]*\|[ \t]*)(?P<value>\S.*)"
+    rf"{_START}(?P<name>[A-Za-z_][\w.-]{{0,80}})[\"']?(?:[ \t]*=[ \t]*|[ \t]*:[ \t]+|(?P<wide>[ \t]{{2,}})|[ \t]*\|[ \t]*)(?P<value>\S.*)"
 )
 _INNER = re.compile(
     r"(?:^|(?<=[\s\[\"'{,;=\x00]))(?P<name>[A-Za-z_]\w{0,80})(?:=|[\"']: (?=[\"']))(?:\\?[\"'](?P<quoted>[^\"'\n]*)\\?[\"']|(?P<value>[^\s\"'\x00]+))"
 )
+_NEXT_CELL = re.compile(r"[ \t]{2,}")
 _AROUND = re.compile(r"\$?[\"'`]?(?P<v>.*?)[\"'`]?[\s,;|\])}]*", re.DOTALL)
 _DIGEST = re.compile(r"(?i)sha-?\d{1,3}[:=-]|md5:|v?\d+(?:\.\d+)+")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
@@ -55,7 +56,8 @@ def find_settings(line: str) -> Iterator[Setting]:
     inner = list(_INNER.finditer(line))
     whole = _WHOLE.fullmatch(line.rstrip("\r\n")) if len(inner) < 2 else None
     if whole and not (inner and inner[0].end() < len(line.rstrip()) and " " not in whole["value"]):
-        found = _AROUND.fullmatch(whole["value"])
+        value = _NEXT_CELL.split(whole["value"])[0] if whole["wide"] else whole["value"]
+        found = _AROUND.fullmatch(value)
         start = whole.start("value")
         if found and found["v"]:
             yield Setting(whole["name"], found["v"], start + found.start("v"), start + found.end("v"))

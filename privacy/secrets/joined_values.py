@@ -37,7 +37,7 @@ _JOINED = build_rule_pattern(
     r"|[\"']?[,\t][\"']?(?P<cell>[^\s\"',;<>(){}]{10,1024})(?=[\"']?(?:[,\t\r\n]|$))"
     rf"|\s{{0,3}}\?=\s{{0,3}}(?P<made>{_SOME}{{6,1024}})(?=\s|$)"
     r"|\}\s?=\s?[\"'](?P<hashed>[^\"'\n\\]{6,1024})[\"']"
-    rf"|(?:\s?:\s?[\w\[\]<>. ]{{1,40}}?)?\s?=\s?(?:{_WRAPPERS})[ (]{{1,2}}b?[\"'](?P<wrapped>[^\"'\n\\]{{6,1024}})[\"']"
+    rf"|(?:\s?:\s?[\w\[\]<>. ]{{1,40}}?)?\s?[=:]\s?(?:{_WRAPPERS})[ (]{{1,2}}b?[\"'](?P<wrapped>[^\"'\n\\]{{6,1024}})[\"']"
     r"|\s{0,3}[=:]\s{0,3}\(\s{0,40}[bfru]{0,2}[\"'](?P<opened>[^\"'\n\\]{6,1024})[\"']"
     r"|[\"']?[)\]]?\s?(?:\|\||\?\?|or)\s?[\"'`](?P<else>[^\"'`\n\\]{6,1024})[\"'`]"
     rf"|:-(?P<unset>{_SOME}{{6,1024}})(?=\}})"
@@ -160,7 +160,7 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_joined,
         JOINED_PROBE,
-        rf"=\s?(?:{_WRAPPERS})[ (]{{1,2}}b?[\"'][^\"'\n\\]{{6}}",
+        rf"[=:]\s?(?:{_WRAPPERS})[ (]{{1,2}}b?[\"'][^\"'\n\\]{{6}}",
         r"(?:new one|new value|now|it's|instead|here(?:'s| is)(?: it)?|use)[: ]{1,2}[\"'`][^\s\"'`]{12}",
         rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w.-]*{_NAME}[ \t]+@?\"",
         located=True,

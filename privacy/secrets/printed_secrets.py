@@ -30,8 +30,10 @@ from tracemill.privacy.secrets.secret_commands import (
     IS_ONE_OF,
     PROGRAMS,
     asks_for_secret,
+    find_selected_fields,
     is_name_of_secret,
     is_neutral_variable,
+    is_plain_fact,
     names_secret,
     prints_environment,
     prints_fields,
@@ -139,8 +141,8 @@ _VARIABLE = re.compile(
 _POWERSHELL = re.compile(r"\$env:\w+")
 _LISTED = re.compile(r"-[a-zA-Z]*")
 _TOKEN_FILE = re.compile(
-    r"(?:^|/)(?:(?:[\w-]+-)?token|[\w-]+-password|initialAdminPassword|\.(?:token|secret|password))$"
-    r"|^(?:~|/(?:etc|var|run|opt|srv|mnt|home|root))/(?:[\w.-]+/)*(?!bin/)[\w-]+_(?:token|password|passphrase|secret|api_key)$"
+    r"(?:^|/)(?:(?:[\w-]+[-_])?(?:auth)?token|(?:api|auth)[-_]?key|[\w-]+-password|initialAdminPassword|\.(?:token|secret|password))$"
+    r"|^(?:~|/(?:etc|var|run|opt|srv|mnt|home|root))/(?:[\w.-]+/)*(?!bin/)[\w-]+[_-](?:token|password|passphrase|secret|api_key|api-key)$"
 )
 _RANDOM = re.compile(r"/dev/u?random$")
 _COUNTS = re.compile(
@@ -674,6 +676,8 @@ def _queried(query: str, given: Flow, named: bool) -> Flow:
         names.pop()
     if not names:
         return given if given > Flow.SETTINGS else Flow.OTHER
+    if (shown := find_selected_fields(query.rpartition("|")[2])) and all(map(is_plain_fact, shown)):
+        return Flow.OTHER
     if is_name_of_secret(names[-1]):
         return Flow.SECRET
     if names[-1].lower() in _ENVIRONMENT and given == Flow.SETTINGS:

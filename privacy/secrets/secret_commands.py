@@ -28,6 +28,10 @@ op service-account create
 bw get password|totp|notes|item
 bw list items
 bw unlock|login +--raw
+1pass
+hiera|hiera3 ?
+gpg-connect-agent *get_passphrase*
+zerotier-cli dump-secret
 bw generate
 bws secret get|list
 rbw get|code|gen|generate ~--clipboard
@@ -67,7 +71,7 @@ ykman oath accounts code
 # Vaults and secret stores of clouds.
 _STORES = """
 vault|bao kv get ^metadata ~-metadata
-vault|bao !policy|audit|plugin read
+vault|bao !policy|audit|plugin read ^transit/keys/*|sys/*|identity/*|auth/*/config|auth/*/role/*|database/config/*|database/roles/*|pki*/cert/*|*/role-id
 vault|bao print token
 vault|bao unwrap
 vault|bao token create|lookup|renew
@@ -144,7 +148,7 @@ credstash get|getall
 doppler secrets get ??
 doppler secrets download +--no-file
 doppler configure get token
-infisical secrets get ??
+infisical secrets get ?? ^folders|tags
 infisical export
 infisical login|token +--plain|--silent
 teller get|env|sh
@@ -207,7 +211,7 @@ stripe listen +--print-secret
 stripe config +--get
 supabase secrets get ??
 crudini * * ?
-npm token create|list
+npm token create
 npm|yarn|pnpm config get ?
 poetry config ?
 poetry config http-basic.*
@@ -307,6 +311,13 @@ cast wallet new|new-mnemonic|private-key
 bitcoin-cli dumpprivkey
 """
 _FIELDS = """
+bw unlock|login ~--check
+op signin
+openssl enc|aes-128-cbc|aes-256-cbc +-P|-p
+rails|rake|bin/rails db:encryption:init
+microk8s add-node
+jenkins-cli groovy
+doveadm auth lookup
 heroku config
 doppler secrets
 infisical secrets
@@ -422,7 +433,9 @@ _ORDINARY_PART = re.compile(
     r"|created\w*|updated\w*|type|tags?|login|status|location|region|website|description|metadata|keys|length|count|wide)$"
 )
 _PLAIN_FACT = re.compile(
-    r"(?i)(?:name|[ug]?id|uuid|\w*sha\d*|\w*digest|checksum|etag|fingerprint|arn|namespace|image|phase|ip|kind|version|status|state|replicas|address|port|host|gateway|driver|platform|running|created\w*|updated\w*|\w+time(?:stamp)?)$"
+    r"(?i)(?:name|[ug]?id|uuid|\w*sha\d*|\w*digest|checksum|etag|fingerprint|arn|namespace|image|phase|ip|kind|version|status|state|replicas|address|port|host|gateway|driver|platform|running|created\w*|updated\w*|\w+time(?:stamp)?"
+    r"|ttl|polic(?:y|ies)|duration|renewable|accessor|expir\w*|uses|orphan|period|count|length|size|enabled|type|ur[il]|e?mail|username|user|login|title"
+    r"|label|description|region|location|path|metadata|keys|mode|usage|alg(?:orithm)?|scopes?|tags?)$"
 )
 
 
@@ -437,11 +450,20 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 _ASK = r"(?:get|show|view|print|reveal|read|cat|fetch|decrypt|display|retrieve|access|lookup)"
 _MAKE = r"(?:create|add|new|generate|gen|issue|mint|rotate|regenerate|reset|refresh|renew)"
 _STORE = r"(?:[a-z]+-)?(?:secrets?|credentials?|creds|keyring|keychain)"
-_ISSUED = r"(?:[a-z]+-){0,3}(?:tokens?|(?:api|auth|join|access|secret|private)-?keys?|passwords?|passphrase|auth-string|cookie)"
+_ISSUED = r"(?:[a-z]+-){0,3}(?:tokens?|(?:api|auth|join|access|secret|private|setup|enrollment|recovery|registration|master|admin|license|machine)-?keys?|passwords?|passphrase|auth-string|cookie)"
 _ASKS = re.compile(
     rf"(?:^|[ :])(?:{_STORE}[ :-]{_ASK}|{_ISSUED}[ :-]{_ASK}|{_ASK}[-:](?:{_ISSUED}|(?:[a-z]+-){{0,2}}secret(?:-value)?))(?![\w.:/-])"
 )
 _MAKES = re.compile(rf"(?:^|[ :])(?:{_ISSUED}[ :-]{_MAKE}|{_MAKE}[-:]{_ISSUED})(?![\w.:/-])")
+_DRAWS = re.compile(
+    r"(?:^|[ /])(?:gen|generate|make|mk|new|random)-?(?:secret|password|passphrase|token|api-key|key)(?:-key)?(?:\.\w+)?(?= |$)"
+    r"|(?:^|[ /])(?:secret|password|passphrase|token|api-key|keyfile)-?(?:gen|generator)(?:\.\w+)?(?= |$)"
+)
+"""A program that draws a secret and prints it."""
+_EXPORTS = re.compile(
+    r"(?:^|[ :])(?:(?:config|login|profile|account|session|credentials?|identity|wallet|keys?|keyring|keystore)(?: config)?[ :]export|(?:dump|show|print|export|reveal)-(?:secrets?|keyring|credentials|tokens?|passwords?))(?![\w:/-])"
+)
+"""A command that writes out what a program stores, credentials among it."""
 _NAMED_AFTER = re.compile(rf"(?:^|/)(?:{_STORE}-{_ASK}|{_ISSUED}-(?:{_ASK}|{_MAKE}))(?![\w:/-])")
 _ASKS_SETTING = re.compile(
     r"(?:^|[ :])(?:config|configuration|settings?|env|prefs)(?:[ :][a-z-]+)?[ :](?:get|get-value|show|read) (?P<name>\S+)$"
@@ -598,8 +620,10 @@ def asks_for_secret(argv: tuple[str, ...]) -> bool | None:
     setting = _ASKS_SETTING.search(line)
     if setting and is_name_of_secret(_last_part(setting["name"])):
         return setting["name"].lower() not in _GROUPS
+    if "test" not in program and _DRAWS.search(line):
+        return True
     if "test" in program or not (_ASKS.search(line) or _MAKES.search(line)):
-        return None
+        return False if _EXPORTS.search(line) else None
     script = program.replace("_", "-")
     return not (_ASKS.search(script) or _MAKES.search(script))
 
@@ -657,6 +681,12 @@ def find_selected_fields(expression: str) -> list[str]:
 def split_camel_case(name: str) -> str:
     """Return a name with `_` before each capital that follows a small letter or a digit."""
     return _CAMEL.sub("_", name)
+
+
+@lru_cache(maxsize=1024)
+def is_plain_fact(name: str) -> bool:
+    """Tell whether a field of a document holds a plain fact by its name: a name, a time, a duration, a digest."""
+    return bool(_PLAIN_FACT.search(name)) and not _is_secret_field(name)
 
 
 @lru_cache(maxsize=1024)
@@ -758,7 +788,7 @@ def _is_among(
 
 
 def _fits(command: _Command, operands: list[str], options: list[str], is_name: Callable[[str], bool]) -> bool:
-    if not command.never.isdisjoint(operands):
+    if any(_is_of(word, command.never, whole=True) for word in operands):
         return False
     if command.excluded is not None and (not operands or operands[0] in command.excluded):
         return False
@@ -775,8 +805,8 @@ def _fits(command: _Command, operands: list[str], options: list[str], is_name: C
     return not _ORDINARY_PART.search(name)
 
 
-def _is_of(word: str, wanted: frozenset[str]) -> bool:
-    if word in wanted or word.partition("/")[0] in wanted:
+def _is_of(word: str, wanted: frozenset[str], *, whole: bool = False) -> bool:
+    if word in wanted or (not whole and word.partition("/")[0] in wanted):
         return True
     return any("*" in each and fnmatchcase(word, each) for each in wanted)
 
@@ -804,4 +834,4 @@ def _selects_other(argv: tuple[str, ...]) -> bool:
             if _ORDINARY_PART.search(value) and not _SECRET_PART.search(value):
                 return True
     fields = [name for value in _selections(argv) for name in find_selected_fields(value)]
-    return bool(fields) and all(_PLAIN_FACT.search(name) and not _is_secret_field(name) for name in fields)
+    return bool(fields) and all(map(is_plain_fact, fields))

@@ -23,7 +23,8 @@ _SECRET_NAMES = re.compile(
     r"|credentials/\w+\.key|\.erlang\.cookie|huggingface/token|serviceaccount/token|hsm_secret|\.pgpass"
     r"|\.?htpasswd(?:\.\w+)?|mosquitto/(?:[\w.-]*pass\w*|pwfile)|pgbouncer/userlist\.txt|userlist\.txt|\.?passphrase(?:\.txt)?|\.env\.vault|\.?secret[-_]?key(?:\.txt)?|\.my-?token|nix-serve\.sec"
     r"|[\w.-]*(?:private|server|client|tls|ssl|signing|deploy|wg\d?|host)[\w.-]*\.key"
-    r"|\.git-crypt[\w-]*\.key|age[\w-]*\.key|age/keys\.txt|privatekey|[\w-]+\.(?:password|passwd|secret)|(?:open)?vpn/(?:[\w-]+/)*(?:auth|pass|login|creds?)[\w-]*\.txt|ssh_host_\w+_key|\.?kube-?token)$"
+    r"|\.git-crypt[\w-]*\.key|age[\w-]*\.key|age/keys\.txt|privatekey|[\w-]+\.(?:password|passwd|secret)|(?:open)?vpn/(?:[\w-]+/)*(?:auth|pass|login|creds?)[\w-]*(?:\.(?:txt|conf|up))?|ssh_host_\w+_key|\.?kube-?token"
+    r"|[\w.-]*key-?file(?:\.(?:txt|b64|bin))?|authkey(?:\.\w{1,4})?|[\w-]+-auth-?key|[\w-]+[-_](?:keyring\.)?secret|(?:munge|luks|corosync|rndc|mongo\w*|replica\w*|cluster|gossip|encryption|decryption|backup|root|sops|cosign|minisign)[\w-]*\.key(?:\.b64)?)$"
 )
 _FIELD_NAMES = re.compile(
     r"(?:^|/)(?:[._]netrc|\.my\.cnf|\.git-credentials|\.pypirc|\.npmrc|\.yarnrc\.yml|\.s3cfg|\.boto|\.databrickscfg"
@@ -35,7 +36,7 @@ _FIELD_NAMES = re.compile(
     r"|client_secrets?[\w.-]*\.json|service[-_]account[\w.-]*\.json|credentials\.(?:json|ya?ml|ini|toml)"
     r"|secrets?\.(?:json|ya?ml|ini|toml|env|properties|auto\.tfvars)|terraform\.tfvars|[\w-]+\.auto\.tfvars"
     r"|terraform\.tfstate|etc/(?:g?shadow|master\.passwd|security/opasswd|ipsec\.secrets|ldap\.secret|msmtprc)|(?:chap|pap)-secrets|sasl_passwd|passwd\.client|smbpasswd|\.(?:msmtprc|fetchmailrc|mbsyncrc|authinfo|ldaprc)|[\w-]+\.nmconnection|wpa_supplicant[\w-]*\.conf|rndc\.key|proc/(?:\d+|self|\$\w+)/environ|\.streamlit/secrets\.toml|local\.settings\.json"
-    r"|\.config/op/config|\.composer/auth\.json|\.gem/credentials|\.bundle/config|\.gradle/gradle\.properties|\.m2/settings\.xml|\.smbcredentials|\.cifs\w*)$"
+    r"|\.config/op/config|\.composer/auth\.json|\.gem/credentials|\.bundle/config|\.gradle/gradle\.properties|\.m2/settings\.xml|\.smbcredentials|\.cifs\w*|tac_?plus\.(?:conf|cfg)|\.(?:transifexrc|flyrc|offlineimaprc|muttrc|esmtprc|getmail/\w+|irssi/config|s3ql/authinfo2|lftprc)|ceph\.[\w.]+\.keyring|users\.acl|turnserver\.conf|homeserver\.yaml)$"
 )
 _SAMPLE = re.compile(
     r"(?i)\.(?:example|sample|template|dist|tmpl|tpl|pub|md|enc|gpg|age|sops|default|schema)\b|example|sample"
