@@ -44,6 +44,7 @@ _CAPITALS = re.compile("[A-Z]{2}[a-z]")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 _PHRASE = re.compile(r"[^\W_]{2,20}")
+_NUMBERED_PHRASE = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){1,7}-\d{2,6}")
 _VENDOR_KIND = re.compile(r"[A-Z]_(?:KEY|TOKEN|SECRET)$(?<!API_KEY)(?<!PRIVATE_KEY)")
 _EXTENDED = re.compile(
     r"(?i)(?:please)?(?:change[_-]?(?:me|this|it)|replace[_-]?me|default)[-_.](?P<own>[a-z\d_.-]{4,40})"
@@ -69,8 +70,9 @@ def judge_distinctiveness(value: str, kind: str = "") -> Distinctiveness:
     level = _judge_shape(value)
     if level is Distinctiveness.NOT and _VENDOR_KIND.search(kind) and _is_issued(value):
         return Distinctiveness.ANYWHERE
-    if kind in ("PASSWORD", "SECRET") and level is Distinctiveness.NOT and _extends_stand_in(value):
-        return Distinctiveness.ALONE
+    if kind in ("PASSWORD", "SECRET") and level is Distinctiveness.NOT:
+        if _extends_stand_in(value) or _is_numbered_phrase(value):
+            return Distinctiveness.ALONE
     if level is not Distinctiveness.NOT or not kind or not _can_be_chosen(value):
         return level
     changes = sum(a.isupper() != b.isupper() for a, b in pairwise(value))
@@ -99,6 +101,16 @@ def _extends_stand_in(value: str) -> bool:
         return False
     parts = re.findall(r"[a-z]+|\d+", found["own"].lower())
     return any(len(part) >= 4 and part not in _KNOWN_WORDS and not is_stand_in(part) for part in parts)
+
+
+def _is_numbered_phrase(value: str) -> bool:
+    """Tell whether a password is words joined by hyphens before a number, most of them no word of code."""
+    words = _RUNS.findall(value)[:-1] if _NUMBERED_PHRASE.fullmatch(value) else []
+    return (
+        len(words) > 1
+        and len(_KNOWN_WORDS.intersection(words)) * 2 < len(words)
+        and not _TECHNICAL.search(value)
+    )
 
 
 def _can_be_chosen(value: str) -> bool:

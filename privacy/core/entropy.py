@@ -16,6 +16,10 @@ _STAND_IN = re.compile(
     r"redacted|insert|not[-_ ]?an?[-_ ]|lorem|ipsum|undefined|<[a-z_]"
 )
 _SHORT_STAND_IN = re.compile(r"(?i)fake|mock|todo|foo(?![a-z])|bar(?![a-z])|baz|null|none\b")
+_SEALED = re.compile(
+    r"(?:ENC|SEC)[\[(]|\{cipher\}|\{aes\}|encrypted:[A-Za-z0-9+/=]{16}|vault:v\d+:|\$ANSIBLE_VAULT|AQICAH|U2FsdGVkX1|Ag[AB][A-Za-z0-9+/]{96,}={0,2}$"
+    r"|-----BEGIN (?:PGP MESSAGE|AGE ENCRYPTED)"
+)
 # Words of code and prose about secrets; a value with digits and symbols may still hold them.
 _ABOUT = re.compile(
     r"(?i)passw|secret|passphrase|token|credential|12345|abcdef|qwerty|default|invalid|required|optional|"
@@ -90,7 +94,7 @@ def _is_wordlike(part: str) -> bool:
 
 def is_stand_in(value: str) -> bool:
     """Tell whether a value is a placeholder: `your-api-key`, `${TOKEN}`, `os.environ[...]`."""
-    if len(set(value)) <= 3 or _CODE.search(value):
+    if len(set(value)) <= 3 or _CODE.search(value) or _SEALED.match(value):
         return True
     if len(value) > 80:
         return False  # long random text holds any short word by chance
@@ -98,6 +102,11 @@ def is_stand_in(value: str) -> bool:
         return True
     strong = _DIGIT.search(value) and _SPECIAL.search(value)
     return not strong and bool(_ABOUT.search(value)) and len(_INNER_DIGITS.findall(value)) < 2
+
+
+def is_sealed(value: str) -> bool:
+    """Tell whether a value is the ciphertext of a secret, in the form of sops, eyaml, Jasypt, Vault and the like."""
+    return bool(_SEALED.match(value))
 
 
 def is_given(value: str) -> bool:

@@ -125,7 +125,9 @@ def find_cells_under(text: str, at: int) -> tuple[list[Span], int]:
         return [], end
     header = style[1](text, start, end)
     names = [text[a:b].strip("\"'`[]*") for a, b in header]
-    if len(names) < (1 if style[0] == _RULED else 2) or not all(_NAME.fullmatch(text, a, b) or a == b for a, b in header):
+    if len(names) < (1 if style[0] == _RULED else 2) or not all(
+        _NAME.fullmatch(text, a, b) or a == b for a, b in header
+    ):
         return [], end
     wanted = {place for place, name in enumerate(names) if column_type(name)}
     return _below(text, start, end, names, wanted, style) if wanted else ([], end)

@@ -8,6 +8,7 @@ from tracemill.privacy.core.entropy import (
     is_noise,
     is_password,
     is_plain_password,
+    is_sealed,
     is_stand_in,
     is_token,
 )
@@ -80,7 +81,7 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
     """
     if _PIN_NAME.search(name) and _PIN.fullmatch(value):
         return "PIN"
-    if _BELOW_VARIABLE.fullmatch(value):
+    if _BELOW_VARIABLE.fullmatch(value) or is_sealed(value):
         return None
     if _HASHED_NAME.search(name) and len(value) >= _LEAST_HASH and is_token(value):
         return "SECRET"

@@ -14,7 +14,7 @@ _SECRET = build_rule_pattern(
 )
 _ORDINARY = build_rule_pattern(
     r"(?i)_(?:FILE|PATH|DIR|SOCK|HOST|PORT|ID|NAME|TYPE|TTL|TIMEOUT)$|^PWD$|^OLDPWD$|KEYBOARD|"
-    r"^(?:XDG|DBUS|GNOME|KDE|TERM)_|^(?:DESKTOP_SESSION|SESSION_MANAGER|SESSIONNAME)|(?<!HOOK)_URL$"
+    r"^(?:XDG|DBUS|GNOME|KDE|TERM)_|^(?:DESKTOP_SESSION|SESSION_MANAGER|SESSIONNAME)|(?<!HOOK)_URL$|PUB(?:LIC)?_?KEY"
 )
 _PLACE = re.compile(r"(?:~?/|[A-Za-z]:\\|\./)[\w./\\ -]*$")
 _NUMBERED = build_rule_pattern(

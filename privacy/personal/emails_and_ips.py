@@ -1,5 +1,6 @@
 """Detect e-mail, IP and MAC addresses by their form, and large encoded data."""
 
+import base64
 import ipaddress
 import re
 from collections.abc import Iterator
@@ -90,6 +91,8 @@ BLOB = 256  # least characters of encoded data in a row that are replaced
 _IN_A_ROW, _WRAPPED = b"x" * BLOB, b"\n" + b"x" * 60
 _RUN = re.compile(rb"x+")
 _BLOB = build_rule_pattern(r"[A-Za-z0-9+/_-]{256,}={0,2}")
+_PUBLIC = build_rule_pattern(r"[\"']n[\"']\s?:\s?[\"'](?=[\w-])|ssh-rsa (?=AAAAB3)")
+_URL_SAFE = str.maketrans("+/", "-_")
 _BLOB_LINES = build_rule_pattern(r"(?:[A-Za-z0-9+/]{60,76}\r?\n){6,}[A-Za-z0-9+/]{1,76}={0,2}")
 
 
@@ -253,6 +256,13 @@ def _is_ip6(value: str) -> bool:
     return address.is_global or address.is_link_local or value.lower().startswith(("fd", "fc"))
 
 
+def _is_public(text: str, blob: re.Match[str]) -> bool:
+    """Tell whether encoded data is a public key or a certificate: by what stands before it, or by its first bytes."""
+    if _PUBLIC.search(text, max(0, blob.start() - 16), blob.start() + 8):
+        return True
+    return base64.urlsafe_b64decode(blob[0][:8].translate(_URL_SAFE))[4:] in (b"0\x82", b"0\r")
+
+
 def find_blobs(view: TextView) -> Iterator[Span]:
     """Find encoded data of `BLOB` characters or more, on one line or wrapped."""
     if len(view.raw) < BLOB:
@@ -263,7 +273,7 @@ def find_blobs(view: TextView) -> Iterator[Span]:
         run = _RUN.match(classes, at)
         end = run.end() if run else at + BLOB
         for match in _BLOB.finditer(text, at, end):
-            if is_base64_blob(match[0]):
+            if is_base64_blob(match[0]) and not _is_public(text, match):
                 yield Span(*match.span(), "BLOB")
         at = classes.find(_IN_A_ROW, end)
     at = classes.find(_WRAPPED)

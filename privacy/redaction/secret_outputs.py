@@ -17,7 +17,7 @@ from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.operations import action_command_line
 from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
-from tracemill.privacy.core.entropy import is_password, is_plain_password, is_random
+from tracemill.privacy.core.entropy import is_password, is_plain_password, is_random, is_sealed
 from tracemill.privacy.core.ordinary_values import is_ordinary
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import encode_rule_text
@@ -103,9 +103,13 @@ _SHORT_LABEL = re.compile(
 )
 _VALUE = re.compile(r"(?P<open>[\"'`]?)(?P<v>.*?)(?P<close>[\"'`]?[,;]?)\s*", re.DOTALL)
 _EMPTY = re.compile(
-    r"(?i)[*\u2022x.\-]+|<[^<>]*>|\(?(?:null|none|nil|undefined|unset|set|not set|true|false|yes|no|ok|done|empty)\)?"
+    r"(?i)[*\u2022x.\-]+|<[^<>]*>|\(?(?:null|none|nil|undefined|unset|set|not set|true|false|yes|no|ok|done|empty)\)?|System\.[\w.]+"
 )
 _IN_CELL = re.compile(r"[^\W\d_]|\d{4}")
+_LOGIN = re.compile(
+    r"\s*(?:[\w.-]{1,60}[ ]?[:=][ ]+)?[\w.@+-]{2,60}(?: / |:)(?P<v>(?!\d+$|\d\d:|//)[^\s/:]{6,128})"
+)
+"""A user and a password on a line of their own."""
 _WORD = re.compile(r"[^\s\"'`,;<>(){}\[\]|]{8,512}")
 _NAME_BEFORE = re.compile(r"[\w.-]{2,40}[=:](?=[^\s=:]{6,})")
 _VARIABLE = re.compile(r"(?:export |declare -x )?[A-Z_][A-Z0-9_]*=")
@@ -368,7 +372,13 @@ class _Result:
         """Redact each word of a line that can only be a secret."""
         if not self._is_output(line.strip()) or _FAILED.search(line):
             return line
-        line = self._settings(self._cells(line))
+        line = self._cells(line)
+        if _is_plain_setting(line):
+            return line
+        line = self._settings(line)
+        if self._printed.alone and (pair := _LOGIN.fullmatch(line.rstrip())) and is_password(pair["v"]):
+            start, end = pair.span("v")
+            line = line[:start] + self._take(pair["v"]) + line[end:]
         fixed = find_keyed_placeholders(line)
         return _WORD.sub(lambda word: self._word(word, fixed), line)
 
@@ -394,7 +404,7 @@ class _Result:
 
     def _word(self, found: re.Match[str], fixed: list[tuple[int, int]]) -> str:
         word = found[0]
-        if any(start < found.end() and found.start() < end for start, end in fixed):
+        if is_sealed(word) or any(start < found.end() and found.start() < end for start, end in fixed):
             return word
         name = _NAME_BEFORE.match(word)
         value = word[name.end() :] if name else word
@@ -452,6 +462,7 @@ class _Result:
             len(value) < _LEAST
             or _EMPTY.fullmatch(value)
             or value in self._line
+            or is_sealed(value)
             or find_keyed_placeholders(value)
         ):
             return value
@@ -461,6 +472,16 @@ class _Result:
         spans = self._leaf.detectors.spans(value, EVERYTHING)
         kinds = [span.kind for span in spans if span.end - span.start == len(value)]
         return self._leaf.take(kinds[0] if kinds else _KIND, value)
+
+
+def _is_plain_setting(line: str) -> bool:
+    """Tell whether a line is one setting that holds an id, a digest or the name of another thing."""
+    settings = list(find_settings(line))
+    if len(settings) != 1 or " " in line[settings[0].start :].strip():
+        return False
+    name, value = settings[0][:2]
+    other = is_identity(name) and not is_name_of_secret(name)
+    return other or (name == "key" and not is_private_setting(name, value))
 
 
 def _find_json(lines: list[str]) -> tuple[int, int] | None:

@@ -208,6 +208,16 @@ def _of_literal(text: str, at: int, end: int) -> Span | None:
     return Span(*found.span("v"), kind) if kind else None
 
 
+_DIGESTS = build_rule_pattern(r"(?:^|(?<=\n))[^\n]{0,80}\b(?:DIGEST|CHECKSUM|FINGERPRINT)\b[^\n]{0,80}(?=\n)")
+_HEX = build_rule_pattern(r"[0-9a-f]{8,128}")
+_TABLE = 4000  # characters above a row in which the head of its table is sought
+
+
+def is_digest_in_table(text: str, at: int, value: str) -> bool:
+    """Tell whether a value in hex is in a table with a column of digests, as listings of hidden secrets have."""
+    return _HEX.fullmatch(value) is not None and _DIGESTS.search(text, max(0, at - _TABLE), at) is not None
+
+
 def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     start, name = name_around(text, at, match.end("tail"))
     if not name:
@@ -215,6 +225,8 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     if match["sep"].strip() == "|" and _FILTER.fullmatch(match["bare"] or ""):
         return None
     if match["sep"].strip() in ("to", "as") and match["close"] not in ("'", '"', "`"):
+        return None
+    if match["sep"].strip() in ("", "|") and is_digest_in_table(text, at, match["bare"] or ""):
         return None
     named = name.startswith("--") or _ENV_NAME.fullmatch(name)
     if match["sep"].isspace() and not named:

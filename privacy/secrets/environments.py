@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
-from tracemill.privacy.core.entropy import is_mixed_case, is_noise, is_random, is_scrambled
+from tracemill.privacy.core.entropy import is_mixed_case, is_noise, is_random, is_scrambled, is_sealed
 from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
 from tracemill.privacy.core.secret_variables import is_secret_variable
 
@@ -38,6 +38,7 @@ _INNER = re.compile(
 _NEXT_CELL = re.compile(r"[ \t]{2,}")
 _AROUND = re.compile(r"\$?[\"'`]?(?P<v>.*?)[\"'`]?[\s,;|\])}]*", re.DOTALL)
 _DIGEST = re.compile(r"(?i)sha-?\d{1,3}[:=-]|md5:|v?\d+(?:\.\d+)+")
+_PUBLIC_KEY = re.compile(r"(?i)PUB(?:LIC)?_?KEY")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://")
 _PLACE = re.compile(r"(?:~|\.{0,2})/|[A-Za-z]:\\|[\w.-]*/[\w./-]*:/")
 
@@ -76,14 +77,16 @@ def is_everybodys_variable(name: str) -> bool:
 
 def is_identity(name: str) -> bool:
     """Tell whether a key of a document, no variable, holds an id, a digest or a plain fact."""
-    return not name.isupper() and bool(_IDENTITY.search(name))
+    return (not name.isupper() or len(name) < 3) and bool(_IDENTITY.search(name))
 
 
 def is_private_setting(name: str, value: str) -> bool:
     """Tell whether a printed setting can be a secret, by its name or by its value."""
     if is_everybodys_variable(name) or len(value) < MIN_SECRET or _DIGEST.match(value):
         return False
-    if is_secret_variable(name, value):
+    if is_sealed(value) or _PUBLIC_KEY.search(name):
+        return False
+    if name.lower() != "key" and is_secret_variable(name, value):
         return True
     if is_ordinary(value) or _ADDRESS.match(value) or any(map(str.isspace, value)):
         return False

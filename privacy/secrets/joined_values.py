@@ -19,7 +19,12 @@ from tracemill.privacy.core.rule import (
 )
 from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.core.word_lists import COMMON_WORDS, SPEECH
-from tracemill.privacy.secrets.assignments import find_assignment_starts, find_continued, name_around
+from tracemill.privacy.secrets.assignments import (
+    find_assignment_starts,
+    find_continued,
+    is_digest_in_table,
+    name_around,
+)
 
 _COLOUR = r"(?:\x1b\[[\d;]{0,12}m)"
 _SOME = r"[^\s\"'`\x1b,;<>(){}]"
@@ -97,6 +102,8 @@ def _kind(text: str, start: int, name: str, how: str, value: str) -> str | None:
     kind = secret_name_kind(name, value, plain)
     if how not in ("cell", "said", "wrapped", "opened", "answer", "told", "unset", "defined") or kind is None:
         return kind
+    if how == "cell" and is_digest_in_table(text, start, value):
+        return None
     if how == "cell" and text[start - 1 : start] not in ("", "\n", ",", "\t", '"', "'"):
         return None
     sure = is_token(value) and (how != "cell" or is_mixed_case(value) or len(value) >= 32)

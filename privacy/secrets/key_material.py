@@ -78,9 +78,9 @@ def find_elements(view: TextView) -> Iterator[Span]:
     for element in _ELEMENT.finditer(view.text):
         named = _NAME_ATTRIBUTE.search(element["attributes"])
         names = [element["tag"], *([named["name"]] if named else [])]
-        if any(is_secret_variable_name(split_camel_case(name.rpartition(":")[2])) for name in names) and _is_key(
-            element["v"]
-        ):
+        if any(
+            is_secret_variable_name(split_camel_case(name.rpartition(":")[2])) for name in names
+        ) and _is_key(element["v"]):
             yield Span(*element.span("v"), "SECRET")
 
 
@@ -110,9 +110,7 @@ def _is_drawn_line(value: str) -> bool:
 _KEY64 = r"[A-Za-z0-9+/]{43}="
 ROLE_LOGINS = make_probed_detector(find_role_logins, rf"secret_id[\"']?[\s:=]+[\"']?{UUID}")
 """The detector of secret ids, which reads JSON as a whole."""
-_LABEL = (
-    r"(?i:(?:token|(?:secret|private|recovery|api|access|auth|join|session|setup|enrollment|encryption|master|license) key|secret|passphrase|password)\b[^\n:]{0,48}:)"
-)
+_LABEL = r"(?i:(?:token|(?:secret|private|recovery|api|access|auth|join|session|setup|enrollment|encryption|master|license) key|secret|passphrase|password)\b[^\n:]{0,48}:)"
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_byte_dumps,
@@ -126,7 +124,8 @@ DETECTORS: tuple[Detector, ...] = (
         r"(?i)(?:name|key|id)=\"[\w.:-]*(?:pass|pwd|secret|token|key|psk|cred|auth)[\w.:-]*\"[^<>\n]*>(?:&quot;)?[^<>\s&]{6}",
     ),
     make_probed_detector(
-        find_registry_values, r"(?i)(?:pass|pwd|secret|token|key|psk|cred|auth)[\w .-]*\s+REG_(?:EXPAND_)?SZ\s"
+        find_registry_values,
+        r"(?i)(?:pass|pwd|secret|token|key|psk|cred|auth)[\w .-]*\s+REG_(?:EXPAND_)?SZ\s",
     ),
     make_anywhere_detector(
         "PRIVATE_KEY",
@@ -159,7 +158,9 @@ DETECTORS: tuple[Detector, ...] = (
         r"\bjoin\s[^\n]*:\d+/[0-9a-f]{24}",
     ),
     make_anywhere_detector(
-        "RECOVERY_KEY", r"(?<![\d-])(?P<v>\d{6}(?:-\d{6}){7})(?![\d-])", r"\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-\d{6}"
+        "RECOVERY_KEY",
+        r"(?<![\d-])(?P<v>\d{6}(?:-\d{6}){7})(?![\d-])",
+        r"\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-\d{6}-\d{6}",
     ),
     make_anywhere_detector(
         "RECOVERY_KEY",

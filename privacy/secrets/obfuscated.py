@@ -119,6 +119,10 @@ def _meant(match: re.Match[str]) -> str:
     return chr(int(written[-2:], 16))
 
 
+_SHORT_NAME = 20  # characters of a name in a listing, whose next row begins with a digest
+_DIGEST = build_rule_pattern(r"[0-9a-f]{12}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}")
+
+
 def find_wrapped(view: TextView) -> Iterator[Span]:
     """Find tokens that line ends or joined literals interrupt."""
     text, done = view.text, -1
@@ -165,6 +169,8 @@ def _end_of_wrapped(joined: PlainText, span: Span) -> int:
     text, first = joined.text, joined.text[span.start : cuts[0]]
     open_end = any(each.end == len(first) for each in find_tokens(TextView(first)))
     ends = [*cuts[1:], span.end]
+    if len(first) < _SHORT_NAME and _DIGEST.fullmatch(text, cuts[0], ends[0]):
+        return 0
     drawn = [end for at, end in zip(cuts, ends, strict=True) if _is_drawn_piece(text[at:end])]
     if open_end or len(ends) > 1:
         return drawn[-1] if drawn else 0

@@ -140,6 +140,10 @@ _VARIABLE = re.compile(
 )
 _POWERSHELL = re.compile(r"\$env:\w+")
 _LISTED = re.compile(r"-[a-zA-Z]*")
+_CREDENTIALS_SCRIPT = re.compile(
+    r"(?:^|[/_-])(?:(?:dump|show|print|list|get|read|decrypt|reveal|export)[_-]?(?:\w+[_-])?)?(?:creds?|credentials|secrets?|passwords?|tokens?)\.(?:groovy|py|rb|js|mjs|ts|php|pl|exs?|kts|scala|r|R|jl|lua|sh|ps1|sql)$"
+)
+"""A script that prints credentials, by its name."""
 _TOKEN_FILE = re.compile(
     r"(?:^|/)(?:(?:[\w-]+[-_])?(?:auth)?token|(?:api|auth)[-_]?key|[\w-]+-password|initialAdminPassword|\.(?:token|secret|password))$"
     r"|^(?:~|/(?:etc|var|run|opt|srv|mnt|home|root))/(?:[\w.-]+/)*(?!bin/)[\w-]+[_-](?:token|password|passphrase|secret|api_key|api-key)$"
@@ -160,10 +164,14 @@ _OTHER_FIELD = re.compile(
 _CONTENT = _set("value data plaintext content payload spec")
 _ENVIRONMENT = _set("env environment variables envvars env_vars args labels annotations")
 _NO_NAME = re.compile(r"[^\w-]")
-_EVALUATORS = _set("jshell irb pry iex ghci groovysh ghc nu clj clojure bb Rscript ipython utop sbcl osascript")
+_EVALUATORS = _set(
+    "jshell irb pry iex ghci groovysh ghc nu clj clojure bb Rscript ipython utop sbcl osascript"
+)
 """Interpreters that print the value of an expression."""
 _CONSOLES = {
-    **dict.fromkeys(("flask", "django-admin", "manage.py", "wp", "iex", "superset", "airflow"), _set("shell shell_plus")),
+    **dict.fromkeys(
+        ("flask", "django-admin", "manage.py", "wp", "iex", "superset", "airflow"), _set("shell shell_plus")
+    ),
     **dict.fromkeys(("rails", "bundle", "hanami", "gitlab-rails", "sbt", "rake"), _set("console c")),
     **dict.fromkeys(("artisan", "drush", "console"), _set("tinker php:cli core:cli psysh")),
     **dict.fromkeys(("jenkins-cli.jar", "jenkins-cli"), _set("groovy groovysh")),
@@ -258,6 +266,7 @@ class _Line:
         self._literal: dict[str, str] = {}
         self._written: dict[str, Flow] = {}
         self._piped: tuple[str, ...] = ()
+        self._given_files: tuple[str, ...] = ()
 
     def flows(self, line: str) -> list[Flow]:
         """Return what each pipeline of a line prints."""
@@ -312,6 +321,7 @@ class _Line:
                 flow, piped = max(flow, self._read([target])), True
             elif operator == "<<" and command.heredoc:
                 flow, piped = self._said([command.heredoc]), True
+        self._given_files = tuple(_inputs(command))
         self._assign(command.assignments)
         printed = (
             self._words(command.argv, flow, piped)
@@ -377,6 +387,11 @@ class _Line:
             return self._passed(program, words, flow, piped)
         if filled := [each for each in map(fills_secret, words[1:]) if each is not None]:
             return Flow.SECRET if program in TEMPLATE_ENGINES and all(filled) else Flow.NAMED
+        scripts = (*words[1:], *self._given_files)
+        if (_INTERPRETERS.match(program) or _is_evaluator(words)) and any(
+            map(_CREDENTIALS_SCRIPT.search, scripts)
+        ):
+            return Flow.FIELDS
         asked = asks_for_secret(words[1:] if _INTERPRETERS.match(program) else words)
         if asked is not None:
             return Flow.SECRET if asked else Flow.FIELDS

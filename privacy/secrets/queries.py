@@ -24,6 +24,7 @@ _TELLS_ONLY = re.compile(
 )
 _NAME = re.compile(r"[\"'`\[]?(?P<name>\w+)[\"'`\]]?\W*$")
 _CONTENT = re.compile(r"(?i)[\"`\[]?(?:\w*_)?(?:value|val|content|data)[\"`\]]?")
+_VALUES = re.compile(r"(?i)\bkey[\"`]?\s*,|,\s*[\"`]?key\b")
 _LITERAL = re.compile(r"=\s*\\?['\"]([\w.-]+)")
 _FIELD = re.compile(r"\.(?P<name>[A-Za-z_]\w*)\W*$")
 _SHOWN = re.compile(r"\b(?P<name>[A-Za-z_]\w*)[\"']?\s*:\s*(?:1|true)\b")
@@ -57,6 +58,8 @@ def _is_secret_column(column: str, query: str) -> bool:
     if column.strip().endswith("*"):
         table = _TABLE.search(query)
         return table is not None and is_name_of_secret(re.sub(r"s$", "", table["table"]))
+    if column.strip().lower() == "key" and _VALUES.search(query):
+        return False
     if _CONTENT.fullmatch(column.strip()):
         return any(map(is_name_of_secret, _LITERAL.findall(query)))
     named = _NAME.search(column)

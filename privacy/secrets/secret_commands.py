@@ -422,7 +422,7 @@ _KEYWORDS = (
 # Shell commands that print the environment.
 _SHELLS_OWN = (
     r"\b(?:print)?env(?:\b|:)|\b(?:set|export|(?:declare|typeset|export|local) -[a-z]*[xp][a-z]*)[ \t]*(?:\\n|[\n\"|;&)>}]|$)"
-    r"|GetEnvironmentVariable|extraheader|drf_create|\bps -?(?:[a-z]*eww|auxe|axe)|process\.env|SecureString|AsPlainText|PtrToString|\bENV\b"
+    r"|\b(?:config|login|profile|account|wallet|identity) export|\badd-(?:node|agent|worker)|GetEnvironmentVariable|extraheader|drf_create|\bps -?(?:[a-z]*eww|auxe|axe)|process\.env|SecureString|AsPlainText|PtrToString|\bENV\b"
 )
 _START = r"(?:\b|\\[nrt])"  # of a word, also after a line end that JSON escapes
 _SECRET_PART = re.compile(
@@ -440,7 +440,7 @@ _PLAIN_FACT = re.compile(
 
 
 _NO_SECRET = re.compile(
-    r"(?i)COUNT|LENGTH|LEN$|SIZE|^(?:NUM|MAX|MIN|TOTAL|N)_|KEYWORD|TOKENI[SZ]|TOKENS$|^KEYS$|EXPIR|PUBLIC|ALGO|(?:NEXT|PAGE|CONTINUATION|SYNC|RESUME|REQUEST)_?TOKEN|"
+    r"(?i)COUNT|LENGTH|(?:^|_)(?:PREFIX|SUFFIX|HINT|LAST_?(?:4|FOUR)|PREVIEW)(?:_|$)|_(?:AT|BY)$|LEN$|SIZE|^(?:NUM|MAX|MIN|TOTAL|N)_|KEYWORD|TOKENI[SZ]|TOKENS$|^KEYS$|EXPIR|PUBLIC|ALGO|(?:NEXT|PAGE|CONTINUATION|SYNC|RESUME|REQUEST)_?TOKEN|"
     r"(?:CACHE|PRIMARY|FOREIGN|SORT|PARTITION|S3|OBJECT|CONFIG|DICT|MAP)_?KEY|(?:^|_)(?:HAS|IS|USE|ENABLE\w*)_|_(?:LABEL|FIELD|HEADER|VERSION|STATUS|ENV|SET|REQUIRED|POLICY|AGE|LAST_CHANGE|TIME)$"
 )
 
@@ -692,7 +692,7 @@ def is_plain_fact(name: str) -> bool:
 @lru_cache(maxsize=1024)
 def _is_secret_field(name: str) -> bool:
     """Tell whether the name of a field ends in a word for a secret, whatever its case."""
-    if _CLOUD_KEY.search(name) or name == "secret_id":
+    if _CLOUD_KEY.search(name) or name.lower() in ("secret_id", "secretid"):
         return True
     name = split_camel_case(name.replace("-", "_"))
     return bool(_SECRET_FIELD.search(name)) and is_name_of_secret(name)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
-from tracemill.privacy.core.entropy import is_password, is_random
+from tracemill.privacy.core.entropy import is_password, is_random, is_sealed
 from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
 from tracemill.privacy.core.rule import Detector, Span, TextView, build_words_pattern, make_probed_detector
 from tracemill.privacy.core.secret_names import secret_name_kind
@@ -73,7 +73,7 @@ def _of_line(text: str, start: int, end: int, kind: FileKind) -> Iterator[Span]:
 
 def _is_secret(name: str, value: str) -> bool:
     """Tell whether a value of a secret file is a secret."""
-    if _EXPANDED.fullmatch(value) or (name and is_everybodys_variable(name)):
+    if _EXPANDED.fullmatch(value) or is_sealed(value) or (name and is_everybodys_variable(name)):
         return False
     if name and (is_secret_variable(name, value) or secret_name_kind(name, value, True)):
         return True

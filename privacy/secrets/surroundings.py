@@ -27,7 +27,7 @@ from tracemill.privacy.core.rule import (
 from tracemill.privacy.core.secret_names import KEY_ADJECTIVE
 from tracemill.privacy.core.word_lists import WEAK_PASSWORDS
 from tracemill.privacy.secrets import assignments, structures
-from tracemill.privacy.secrets.assignments import find_assignments
+from tracemill.privacy.secrets.assignments import find_assignments, is_digest_in_table
 
 _BEARER = build_rule_pattern(
     r"(?i)bearer(?:(?:[ \t]|%20|\+){1,3}|\\*[\"'`]?[ \t]{0,3}[:=][ \t]{0,3}\\*[\"'`]?"
@@ -89,7 +89,7 @@ def find_spoken(view: TextView) -> Iterator[Span]:
             if word == b"key" and not KEY_ADJECTIVE.search(text, max(0, at - 12), at):
                 continue
             match = _SPOKEN.match(text, at + len(word)) if text[at - 1 : at] != "/" else None
-            if match and _is_spoken(match["v"]):
+            if match and _is_spoken(match["v"]) and not is_digest_in_table(text, at, match["v"]):
                 yield Span(*match.span("v"), "SECRET")
 
 
