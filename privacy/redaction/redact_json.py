@@ -21,8 +21,8 @@ _COLON = re.compile(r"\s*:")
 _OBJECT = re.compile(r"\s*:\s*\{")
 _PAIR = re.compile(r"\s*:\s*\[[\[\s]*(?P<v>-?\d{1,3}\.\d{4,})\s*,\s*(?P<w>-?\d{1,3}\.\d{4,})")
 _NUMBER = re.compile(r"\s*:\s*(?P<v>\d{6,32}|-?\d{1,3}\.\d{3,15})(?=[\s,}\]])")
-_NAME_KEYS = frozenset(("name", "Name", "key", "Key"))
-_VALUE_KEYS = frozenset(("value", "Value", "default", "defaultValue"))
+_NAME_KEYS = frozenset(("name", "Name", "key", "Key", "OutputKey", "ParameterKey", "variable"))
+_VALUE_KEYS = frozenset(("value", "Value", "default", "defaultValue", "OutputValue", "ParameterValue"))
 _UNICODE = re.compile(rb"\\u([0-9a-fA-F]{4})")
 _ESCAPES = (
     (rb"\n", b"\n"), (rb"\"", b'"'), (rb"\t", b"\t"), (rb"\r", b"\r"), (rb"\/", b"/"),

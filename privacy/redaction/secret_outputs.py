@@ -106,6 +106,8 @@ _EMPTY = re.compile(
     r"(?i)[*\u2022x.\-]+|<[^<>]*>|\(?(?:null|none|nil|undefined|unset|set|not set|true|false|yes|no|ok|done|empty)\)?|System\.[\w.]+"
 )
 _IN_CELL = re.compile(r"[^\W\d_]|\d{4}")
+_SPOKEN = re.compile(r"\s*(?:set )?(?P<name>[A-Za-z][\w-]*)[ \t]+(?P<q>[\"']?)(?P<v>[^\s\"'=:]{6,256})(?P=q)")
+"""The name of a setting and its value, as files of settings of mail programs hold them."""
 _LOGIN = re.compile(
     r"\s*(?:[\w.-]{1,60}[ ]?[:=][ ]+)?[\w.@+-]{2,60}(?: / |:)(?P<v>(?!\d+$|\d\d:|//)[^\s/:]{6,128})"
 )
@@ -328,7 +330,10 @@ class _Result:
             return self._words(line)
         if label := _LABEL.fullmatch(body):
             start += label.start("rest")
-            if _SHORT_LABEL.search(label["label"].strip(" \t=:|\"'")) and not is_password(label["rest"]):
+            name = label["label"].strip(" \t=:|\"'")
+            if _SHORT_LABEL.search(name) and not is_password(label["rest"]):
+                return line
+            if is_plain_fact(name.replace(" ", "_")):
                 return line
         value = _VALUE.fullmatch(line, start, end)
         return (
@@ -376,6 +381,8 @@ class _Result:
         if _is_plain_setting(line):
             return line
         line = self._settings(line)
+        if (spoken := _SPOKEN.fullmatch(line.rstrip())) and self._is_named(spoken["name"], spoken["v"]):
+            line = line[: spoken.start("v")] + self._take(spoken["v"]) + line[spoken.end("v") :]
         if self._printed.alone and (pair := _LOGIN.fullmatch(line.rstrip())) and is_password(pair["v"]):
             start, end = pair.span("v")
             line = line[:start] + self._take(pair["v"]) + line[end:]

@@ -36,6 +36,7 @@ _INNER = re.compile(
     r"(?:^|(?<=[\s\[\"'{,;=\x00]))(?P<name>[A-Za-z_]\w{0,80})(?:=|[\"']: (?=[\"']))(?:\\?[\"'](?P<quoted>[^\"'\n]*)\\?[\"']|(?P<value>[^\s\"'\x00]+))"
 )
 _NEXT_CELL = re.compile(r"[ \t]{2,}")
+_CELL = re.compile(r"[ \t]{2,}[\"']?(?P<v>[^\s\"']{8,512})[\"']?(?=[ \t]{2,}|[ \t]*$)")
 _AROUND = re.compile(r"\$?[\"'`]?(?P<v>.*?)[\"'`]?[\s,;|\])}]*", re.DOTALL)
 _DIGEST = re.compile(r"(?i)sha-?\d{1,3}[:=-]|md5:|v?\d+(?:\.\d+)+")
 _PUBLIC_KEY = re.compile(r"(?i)PUB(?:LIC)?_?KEY")
@@ -62,6 +63,8 @@ def find_settings(line: str) -> Iterator[Setting]:
         start = whole.start("value")
         if found and found["v"]:
             yield Setting(whole["name"], found["v"], start + found.start("v"), start + found.end("v"))
+        for cell in _CELL.finditer(whole["value"], len(value)) if whole["wide"] else ():
+            yield Setting(whole["name"], cell["v"], start + cell.start("v"), start + cell.end("v"))
         return
     for each in inner:
         group = "value" if each["quoted"] is None else "quoted"

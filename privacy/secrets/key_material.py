@@ -193,6 +193,12 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_anywhere_detector(
         "PASSWORD",
+        r"(?<![^\n])[\w.@\[\]-]{3,120}\.(?:key|psk|sae_password)='(?P<v>[^'\s]{8,63})'(?=\r?\n|$)",
+        r"\.(?:key|psk|sae_password)='[^'\s]{8}",
+        _is_key,
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
         r"<auth-user-pass>\s{0,4}[^\n<>]{1,80}\r?\n[ \t]*(?P<v>[^\s<>]{4,128})\s{0,4}</auth-user-pass>",
         r"<auth-user-pass>",
     ),

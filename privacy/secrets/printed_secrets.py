@@ -145,7 +145,7 @@ _CREDENTIALS_SCRIPT = re.compile(
 )
 """A script that prints credentials, by its name."""
 _TOKEN_FILE = re.compile(
-    r"(?:^|/)(?:(?:[\w-]+[-_])?(?:auth)?token|(?:api|auth)[-_]?key|[\w-]+-password|initialAdminPassword|\.(?:token|secret|password))$"
+    r"/(?:authtoken|(?:api|auth)[-_]?key)$|(?:^|/)(?:(?:[\w-]+-)?token|[\w-]+-password|initialAdminPassword|\.(?:token|secret|password))$"
     r"|^(?:~|/(?:etc|var|run|opt|srv|mnt|home|root))/(?:[\w.-]+/)*(?!bin/)[\w-]+[_-](?:token|password|passphrase|secret|api_key|api-key)$"
 )
 _RANDOM = re.compile(r"/dev/u?random$")

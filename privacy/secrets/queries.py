@@ -25,8 +25,9 @@ _TELLS_ONLY = re.compile(
 _NAME = re.compile(r"[\"'`\[]?(?P<name>\w+)[\"'`\]]?\W*$")
 _CONTENT = re.compile(r"(?i)[\"`\[]?(?:\w*_)?(?:value|val|content|data)[\"`\]]?")
 _VALUES = re.compile(r"(?i)\bkey[\"`]?\s*,|,\s*[\"`]?key\b")
-_LITERAL = re.compile(r"=\s*\\?['\"]([\w.-]+)")
+_LITERAL = re.compile(r"(?i)(?:=|\blike\b|~\*?)\s*\\?['\"]%?([\w.-]+)")
 _FIELD = re.compile(r"\.(?P<name>[A-Za-z_]\w*)\W*$")
+_SOUGHT = re.compile(r":\s*[\"']([\w.-]+)[\"']")
 _SHOWN = re.compile(r"\b(?P<name>[A-Za-z_]\w*)[\"']?\s*:\s*(?:1|true)\b")
 
 
@@ -35,6 +36,12 @@ def judge_query(program: str, query: str) -> bool | None:
     if program in ("mongosh", "mongo"):
         field = _FIELD.search(query.strip())
         if field and is_name_of_secret(field["name"]):
+            return True
+        if (
+            field
+            and _CONTENT.fullmatch(field["name"])
+            and any(map(is_name_of_secret, _SOUGHT.findall(query)))
+        ):
             return True
         return False if any(is_name_of_secret(each["name"]) for each in _SHOWN.finditer(query)) else None
     selected = [each for found in (_COLUMNS, _RETURNED) for each in found.findall(query)]

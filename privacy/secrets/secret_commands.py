@@ -254,7 +254,7 @@ influx auth create
 nmcli * +-s|--show-secrets
 netsh wlan key=clear
 wpa_passphrase
-rclone reveal
+rclone reveal|obscure
 """
 # Commands that decrypt, and commands that make a secret.
 _KEYS = """
@@ -318,6 +318,7 @@ rails|rake|bin/rails db:encryption:init
 microk8s add-node
 jenkins-cli groovy
 doveadm auth lookup
+php|console|bin/console debug:container +--show-hidden
 heroku config
 doppler secrets
 infisical secrets
@@ -452,7 +453,7 @@ _MAKE = r"(?:create|add|new|generate|gen|issue|mint|rotate|regenerate|reset|refr
 _STORE = r"(?:[a-z]+-)?(?:secrets?|credentials?|creds|keyring|keychain)"
 _ISSUED = r"(?:[a-z]+-){0,3}(?:tokens?|(?:api|auth|join|access|secret|private|setup|enrollment|recovery|registration|master|admin|license|machine)-?keys?|passwords?|passphrase|auth-string|cookie)"
 _ASKS = re.compile(
-    rf"(?:^|[ :])(?:{_STORE}[ :-]{_ASK}|{_ISSUED}[ :-]{_ASK}|{_ASK}[-:](?:{_ISSUED}|(?:[a-z]+-){{0,2}}secret(?:-value)?))(?![\w.:/-])"
+    rf"(?:^|[ :])(?:{_STORE}[ :-]{_ASK}(?:-value)?|{_ISSUED}[ :-]{_ASK}|{_ASK}[-:](?:{_ISSUED}|(?:[a-z]+-){{0,2}}secret(?:-value)?))(?![\w.:/-])"
 )
 _MAKES = re.compile(rf"(?:^|[ :])(?:{_ISSUED}[ :-]{_MAKE}|{_MAKE}[-:]{_ISSUED})(?![\w.:/-])")
 _DRAWS = re.compile(

@@ -36,7 +36,7 @@ _FIELD_NAMES = re.compile(
     r"|client_secrets?[\w.-]*\.json|service[-_]account[\w.-]*\.json|credentials\.(?:json|ya?ml|ini|toml)"
     r"|secrets?\.(?:json|ya?ml|ini|toml|env|properties|auto\.tfvars)|terraform\.tfvars|[\w-]+\.auto\.tfvars"
     r"|terraform\.tfstate|etc/(?:g?shadow|master\.passwd|security/opasswd|ipsec\.secrets|ldap\.secret|msmtprc)|(?:chap|pap)-secrets|sasl_passwd|passwd\.client|smbpasswd|\.(?:msmtprc|fetchmailrc|mbsyncrc|authinfo|ldaprc)|[\w-]+\.nmconnection|wpa_supplicant[\w-]*\.conf|rndc\.key|proc/(?:\d+|self|\$\w+)/environ|\.streamlit/secrets\.toml|local\.settings\.json"
-    r"|\.config/op/config|\.composer/auth\.json|\.gem/credentials|\.bundle/config|\.gradle/gradle\.properties|\.m2/settings\.xml|\.smbcredentials|\.cifs\w*|tac_?plus\.(?:conf|cfg)|\.(?:transifexrc|flyrc|offlineimaprc|muttrc|esmtprc|getmail/\w+|irssi/config|s3ql/authinfo2|lftprc)|ceph\.[\w.]+\.keyring|users\.acl|turnserver\.conf|homeserver\.yaml)$"
+    r"|\.config/op/config|\.composer/auth\.json|\.gem/credentials|\.bundle/config|\.gradle/gradle\.properties|\.m2/settings\.xml|\.smbcredentials|\.cifs\w*|tac_?plus\.(?:conf|cfg)|\.(?:transifexrc|flyrc|offlineimaprc|muttrc|esmtprc|getmail/\w+|irssi/config|s3ql/authinfo2|lftprc)|ceph\.[\w.]+\.keyring|users\.acl|weechat/sec\.conf|turnserver\.conf|homeserver\.yaml)$"
 )
 _SAMPLE = re.compile(
     r"(?i)\.(?:example|sample|template|dist|tmpl|tpl|pub|md|enc|gpg|age|sops|default|schema)\b|example|sample"
