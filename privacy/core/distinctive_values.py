@@ -70,9 +70,9 @@ def judge_distinctiveness(value: str, kind: str = "") -> Distinctiveness:
     level = _judge_shape(value)
     if level is Distinctiveness.NOT and _VENDOR_KIND.search(kind) and _is_issued(value):
         return Distinctiveness.ANYWHERE
-    if kind in ("PASSWORD", "SECRET") and level is Distinctiveness.NOT:
-        if _extends_stand_in(value) or _is_numbered_phrase(value):
-            return Distinctiveness.ALONE
+    chosen = _extends_stand_in(value) or _is_numbered_phrase(value)
+    if kind in ("PASSWORD", "SECRET") and level is Distinctiveness.NOT and chosen:
+        return Distinctiveness.ALONE
     if level is not Distinctiveness.NOT or not kind or not _can_be_chosen(value):
         return level
     changes = sum(a.isupper() != b.isupper() for a, b in pairwise(value))

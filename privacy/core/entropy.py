@@ -105,7 +105,7 @@ def is_stand_in(value: str) -> bool:
 
 
 def is_sealed(value: str) -> bool:
-    """Tell whether a value is the ciphertext of a secret, in the form of sops, eyaml, Jasypt, Vault and the like."""
+    """Tell whether a value is the ciphertext of a secret, in the form of sops, eyaml, Jasypt or Vault."""
     return bool(_SEALED.match(value))
 
 

@@ -1,4 +1,4 @@
-"""Judge whether a line of PowerShell prints a secret: a variable, a member or a property by its name, a cmdlet's result."""
+"""Judge whether a line of PowerShell prints a secret: a variable, a member, a property, a cmdlet's result."""
 
 import re
 from functools import lru_cache
@@ -37,7 +37,7 @@ _HOLDS = re.compile(r"(?i)(?:\*|.*(?:value|key\d?|secrettext|text|string))$")
 
 @lru_cache(maxsize=256)
 def judge_powershell(code: str) -> bool | None:
-    """Return True where a statement prints a secret and nothing else, False where it prints some, else None."""
+    """Return True where a statement prints only a secret, False where it prints some, else None."""
     judged = [_judge(statement) for statement in _STATEMENT.split(code)]
     if any(judged):
         return True

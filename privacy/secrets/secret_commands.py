@@ -314,11 +314,10 @@ _FIELDS = """
 bw unlock|login ~--check
 op signin
 openssl enc|aes-128-cbc|aes-256-cbc +-P|-p
-rails|rake|bin/rails db:encryption:init
+rails|rake db:encryption:init
 microk8s add-node
-jenkins-cli groovy
 doveadm auth lookup
-php|console|bin/console debug:container +--show-hidden
+php *bin/console debug:container +--show-hidden
 heroku config
 doppler secrets
 infisical secrets
