@@ -39,7 +39,7 @@ _OTHER_NAME = build_rule_pattern(
     r"(?i)public|(?:cache|idempotency|partition|sort|sorting|primary|foreign|lookup|dedup\w*|group|object|index|row|"
     r"s3|translation|locale|i18n|host|known|ssh|range|shard|routing)[_-]?keys?$|(?:hash|count|type|name|length|len|size|limit|id|ids|url|uri|path|file|dir|expires?|expiry|ttl|"
     r"field|label|regex|pattern|prefix|suffix|policy|index|idx|usage|kind|format|endpoint|header|version|"
-    r"tokens|encryption|algorithm|hasher|method|mode|class|error|message|text|prompt|hint|help|title|budget)$"
+    r"tokens|encryption|algorithm|hasher|method|mode|class|error|message|text|prompt|hint|help|title|budget|rotator|rotation|refresher|service|svc|agent|worker|manager|proxy|issuer|validator|exchange|generator|provider|handler|controller|middleware)$"
 )
 _PIN_NAME = build_rule_pattern(
     r"(?:(?<![A-Za-z0-9])(?i:pin|puk)|(?<=[a-z])(?:Pin|PIN))[_-]?(?i:code|number)?$"
@@ -108,7 +108,7 @@ def bare_value_kind(name: str, value: str, among_settings: bool) -> str | None:
 
     `among_settings`: the lines around are settings, not code.
     """
-    kind = _kind_of(name)
+    kind = None if is_sealed(value) else _kind_of(name)
     if kind == "PASSWORD":
         return kind if is_bare_password(value, among_settings) else None
     return kind if kind and _VALUE_NAME.search(name) and is_made_up_key(value) else None

@@ -5,7 +5,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.entropy import is_base64_blob
+from tracemill.privacy.core.entropy import is_base64_blob, is_sealed
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
@@ -257,8 +257,8 @@ def _is_ip6(value: str) -> bool:
 
 
 def _is_public(text: str, blob: re.Match[str]) -> bool:
-    """Tell whether encoded data is a public key or a certificate: by what stands before it or its start."""
-    if _PUBLIC.search(text, max(0, blob.start() - 16), blob.start() + 8):
+    """Tell whether encoded data is a public key, a certificate or a ciphertext, by what begins it."""
+    if is_sealed(blob[0]) or _PUBLIC.search(text, max(0, blob.start() - 16), blob.start() + 8):
         return True
     return base64.urlsafe_b64decode(blob[0][:8].translate(_URL_SAFE))[4:] in (b"0\x82", b"0\r")
 

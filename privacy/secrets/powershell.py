@@ -30,7 +30,7 @@ _SELECTED = re.compile(
     r"(?i)(?:\bSelect(?:-Object)?|\bFormat-(?:Table|List|Wide)|\|\s*f[tl]|-Properties)\s+(?:-Property\s+)?(?P<names>[\w*\"'.-]+(?:\s*,\s*[\w*\"'.-]+)*)"
 )
 _CMDLET = re.compile(
-    r"(?i)\b(?:Get|New|Reset|Show|Read|Export|Request|Update|Invoke)-(?!\w*KeyVault|\w*Public|PSReadLine|\w*Host|Credential\b)\w*(?:Keys?|Passwords?|Secrets?|Tokens?|Credentials?|PublishingProfile|ConnectionStrings?)\b"
+    r"(?i)\b(?:Get|New|Reset|Show|Read|Export|Request|Update|Invoke)-(?!(?<=Get-)AzAD|\w*KeyVault|\w*Public|PSReadLine|\w*Host|Credential\b)\w*(?:Keys?|Passwords?|Secrets?|Tokens?|Credentials?|PublishingProfile|ConnectionStrings?)\b"
 )
 _HOLDS = re.compile(r"(?i)(?:\*|.*(?:value|key\d?|secrettext|text|string))$")
 

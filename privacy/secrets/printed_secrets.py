@@ -138,6 +138,7 @@ _SHOWN = re.compile(r"/dev/(?:stdout|stderr|tty|fd/[12])$|&?[12]$")
 _VARIABLE = re.compile(
     r"(?<!\\)\$(?:(?:env:)?(?P<plain>[A-Za-z_]\w*)|\{(?P<sign>[#!]?)(?P<name>[A-Za-z_]\w*)(?P<rest>[^{}]*)\})"
 )
+_PERCENT = re.compile(r"%(\w+)%")  # a variable of cmd.exe
 _POWERSHELL = re.compile(r"\$env:\w+")
 _LISTED = re.compile(r"-[a-zA-Z]*")
 _CREDENTIALS_SCRIPT = re.compile(
@@ -453,15 +454,21 @@ class _Line:
             judged = judge_powershell(" ".join((line, *words[option + 2 :])))
             inner = Flow.FIELDS if judged is False else Flow.NOTHING
             return Flow.SECRET if judged else max(inner, self._inner(line))
+        if program == "cmd" and (
+            at := next((at for at, word in enumerate(words) if word.lower() == "/c"), 0)
+        ):
+            return self._inner(_PERCENT.sub(r"$\1", " ".join(map(_unescaped, words[at + 1 :]))))
         if program not in _RUNNERS:
             return None
         for at, word in enumerate(words[1:], 1):
             line = _unescaped(word.partition("=")[2] if word.startswith("--") else word)
             if " " in line:
                 return self._inner(line)
-            if _name(word) in _KNOWN and (at > 1 or program in ("ssh", "watch", "busybox", "dotenv")):
+            if _name(word) in _KNOWN and (at > 1 or program in ("ssh", "watch", "busybox", "dotenv", "wsl")):
                 return self._words(words[at:], Flow.NOTHING, piped=False)
         inner = words[words.index("--") + 1 :] if "--" in words else ()
+        if not inner and "exec" in words[1:4]:
+            inner = tuple(word for word in words[words.index("exec") + 1 :] if word[:1] != "-")[1:]
         return self._words(inner, Flow.NOTHING, piped=False) if inner else None
 
     def _passed(self, program: str, words: tuple[str, ...], flow: Flow, piped: bool) -> Flow:

@@ -30,6 +30,7 @@ bw list items
 bw unlock|login +--raw
 1pass
 hiera|hiera3 ?
+PlistBuddy *Print*Secret*|*Print*Password*|*Print*Token*|*Print*Key
 gpg-connect-agent *get_passphrase*
 zerotier-cli dump-secret
 bw generate
@@ -464,7 +465,9 @@ _EXPORTS = re.compile(
     r"(?:^|[ :])(?:(?:config|login|profile|account|session|credentials?|identity|wallet|keys?|keyring|keystore)(?: config)?[ :]export|(?:dump|show|print|export|reveal)-(?:secrets?|keyring|credentials|tokens?|passwords?))(?![\w:/-])"
 )
 """A command that writes out what a program stores, credentials among it."""
-_NAMED_AFTER = re.compile(rf"(?:^|/)(?:{_STORE}-{_ASK}|{_ISSUED}-(?:{_ASK}|{_MAKE}))(?![\w:/-])")
+_NAMED_AFTER = re.compile(
+    rf"(?:^|/)(?:{_STORE}-{_ASK}|{_ISSUED}-(?!(?:add|create|get|show|print|reveal|issue|mint|new)$)(?:{_ASK}|{_MAKE}))(?![\w:/-])"
+)
 _ASKS_SETTING = re.compile(
     r"(?:^|[ :])(?:config|configuration|settings?|env|prefs)(?:[ :][a-z-]+)?[ :](?:get|get-value|show|read) (?P<name>\S+)$"
 )

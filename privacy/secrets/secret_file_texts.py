@@ -28,7 +28,7 @@ _SETTING = re.compile(
     r"(?:[ \t]*=[ \t]*|:[ \t]+)(?:'(?P<single>[^'\n]*)'|\"(?P<double>(?:\\.|[^\"\\\n])*)\"|(?P<bare>[^\n]*?))[ \t]*,?(?:[ \t]+#[^\n]*)?[ \t]*\r?"
 )
 _OTHER_NAME = re.compile(
-    r"(?i)(?:sha|commit|hash|digest|version|revision|checksum|fingerprint|host|port|path|dir|folder|url|uri|region|zone|level|mode|email|user|username|login)$"
+    r"(?i)(?:sha|commit|hash|digest|version|revision|checksum|fingerprint|host|port|path|dir|folder|url|uri|region|zone|level|mode|email|user|username|login|pub(?:lic)?_?key\w*)$"
 )
 _NO_LINE = re.compile(
     r"diff |index [0-9a-f]+\.|@@|-----|\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?$|\\ No newline|[^\w\n]*$",

@@ -22,6 +22,7 @@ _NAME_BEFORE = build_rule_pattern(
     r"(?i)(?<!\w)(?:name|key)\\*[\"']?\s{0,3}[:=]\s{0,4}\\*[\"']?(?P<name>[\w.-]{3,60})\\*[\"']?\s{0,3}[,;]?\s{0,40}"
     r"\\*[\"']?$"
 )
+_ENDS = ("", "\n", "\r", '"', "'")
 _VALUE = build_rule_pattern(r"(?i)value\\*[\"']?\s{0,3}[:=]\s{0,4}\\*[\"']?(?P<v>[^\s\"'\\<>]{4,512})")
 
 
@@ -68,7 +69,15 @@ def find_named_values(view: TextView) -> Iterator[Span]:
     for at in view.positions(b"value"):
         match = _VALUE.match(text, at)
         before = _NAME_BEFORE.search(text, max(0, at - 140), at) if match else None
-        if match and before and (kind := secret_name_kind(before["name"], match["v"])):
+        if (
+            match
+            and before
+            and (
+                kind := secret_name_kind(
+                    before["name"], match["v"], text[match.end() : match.end() + 1] in _ENDS
+                )
+            )
+        ):
             yield Span(*match.span("v"), kind)
 
 
