@@ -28,7 +28,7 @@ KEY_ADJECTIVES = (
     "api|access|private|signing|encryption|decryption|validation|auth|account|master|license|licence|service|"
     "client|storage|admin|root|session|webhook|jwt|hmac|app|application|deploy|consumer|secret|subscription|"
     "shared|machine|product|activation|integration|ingest|ingestion|write|functions?|recaptcha|"
-    "recovery|setup|enrollment|join|bootstrap|volume|stored|server|upgrade|derivation|shared|preshared|pre-shared|stream|registration"
+    "recovery|setup|enrollment|join|bootstrap|volume|stored|server|upgrade|derivation|preshared|stream|registration"
 )
 """Words that make a following `key` the name of a secret."""
 _TOKEN_NAME = build_rule_pattern(

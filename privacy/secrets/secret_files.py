@@ -24,7 +24,7 @@ _SECRET_NAMES = re.compile(
     r"|\.?htpasswd(?:\.\w+)?|mosquitto/(?:[\w.-]*pass\w*|pwfile)|pgbouncer/userlist\.txt|userlist\.txt|\.?passphrase(?:\.txt)?|\.env\.vault|\.?secret[-_]?key(?:\.txt)?|\.my-?token|nix-serve\.sec"
     r"|[\w.-]*(?:private|server|client|tls|ssl|signing|deploy|wg\d?|host)[\w.-]*\.key"
     r"|\.git-crypt[\w-]*\.key|age[\w-]*\.key|age/keys\.txt|privatekey|[\w-]+\.(?:password|passwd|secret)|(?:open)?vpn/(?:[\w-]+/)*(?:auth|pass|login|creds?|psk)[\w-]*(?:\.(?:txt|conf|up))?|ssh_host_\w+_key|\.?kube-?token"
-    r"|[\w.-]*key-?file(?:\.(?:txt|b64|bin))?|authkey(?:\.\w{1,4})?|[\w-]+-auth-?key|[\w-]+[-_](?:keyring\.)?secret|(?:munge|luks|corosync|rndc|mongo\w*|replica\w*|cluster|gossip|encryption|decryption|backup|root|sops|cosign|minisign)[\w-]*\.key(?:\.b64)?)$"
+    r"|[\w.-]*key-?file(?:\.(?:txt|b64|bin))?|authkey(?:\.\w{1,4})?|[\w-]+-auth-?key|(?:munge|luks|corosync|rndc|mongo\w*|replica\w*|cluster|gossip|encryption|decryption|backup|root|sops|cosign|minisign)[\w-]*\.key(?:\.b64)?)$"
 )
 _FIELD_NAMES = re.compile(
     r"(?:^|/)(?:[._]netrc|\.my\.cnf|\.git-credentials|\.pypirc|\.npmrc|\.yarnrc\.yml|\.s3cfg|\.boto|\.databrickscfg"
