@@ -27,9 +27,9 @@ _FUNCTIONS = (
         r"|HTTPDigestAuth|[Bb]asicAuth|basic_auth|[sS]etBasicAuth|NetworkCredential|PlainCredentials|UsernamePasswordCredentials|UsernamePasswordToken|UserPassword|create(?:Hmac|Cipheriv|Decipheriv)"
         r"|BasicAWSCredentials|AwsBasicCredentials\.create|PasswordCredential|Twilio",
     ),
-    (2, r"getConnection|DBI->connect|mysqli(?:_connect)?|mysql_connect|PDO|MySQLdb\.connect|pymysql\.connect|PlainAuth|S3(?:Queue)?|s3(?:Cluster)?"),
+    (2, r"getConnection|DBI->connect|mysqli(?:_connect)?|mysql_connect|PDO|MySQLdb\.connect|pymysql\.connect|PlainAuth|S3(?:Queue)?"),
     (3, r"Credentials"),
-    (4, r"PostgreSQL|MySQL|MongoDB|postgresql|mysql|mongodb|remote(?:Secure)?"),  # engines and functions of ClickHouse
+    (4, r"PostgreSQL|MySQL|MongoDB|postgresql|mysql"),  # engines and functions of ClickHouse
 )  # fmt: skip
 _OPENED = r"[ ]?(?:\(|[ ](?=[a-z_]\w*,))"
 _CALL = tuple(

@@ -172,24 +172,28 @@ DETECTORS: tuple[Detector, ...] = (
         r"(?i:\b(?:recovery|backup|emergency|rescue|unlock|setup|license|activation)[ _-](?:key|code)\b[^\n]{0,60}?[:=]\s{1,8})[\"'`]?(?P<v>[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){3,11})(?![\w-])",
         r"(?i)(?:recovery|backup|emergency|rescue|unlock|setup|license|activation)[ _-](?:key|code)[^\n]*[:=]\s+[\"'`]?[A-Z0-9]{4,8}-[A-Z0-9]{4,8}-[A-Z0-9]{4}",
         lambda value: not is_stand_in(value) and any(map(str.isdigit, value)),
+        behind=120,
     ),
     make_anywhere_detector(
         "SECRET",
         rf"{_LABEL}[ \t]*\r?\n(?:[ \t]*\r?\n)?[ \t]{{0,16}}(?P<v>[A-Za-z0-9+/=_.-]{{24,4096}})[ \t]*(?=\r?\n|$)",
         r"(?i)(?:token|key|secret|passphrase|password)\b[^\n:]*:[ \t]*\r?\n(?:[ \t]*\r?\n)?[ \t]*[A-Za-z0-9+/=_.-]{24}",
         _is_drawn_line,
+        behind=4100,
     ),
     make_anywhere_detector(
         "SECRET",
         r"(?:(?:export|set|setx|SET|declare -x)[ \t]{1,4}|\$env:|\$Env:)(?:[A-Z][A-Z0-9_]{0,60}_)?(?:SESSION|COOKIE|SALT|SEED|CREDS?|PEPPER|HMAC|JWT|BEARER|DSN|WEBHOOK)(?:_[A-Za-z0-9]{1,20})?[ \t]*=[ \t]*(?P<quote>[\"']?)(?P<v>[A-Za-z0-9+/=_.-]{20,4096})(?P=quote)(?![\w+/])",
         r"(?:SESSION|COOKIE|SALT|SEED|CREDS?|PEPPER|HMAC|JWT|BEARER|DSN|WEBHOOK)(?:_\w+)?[ \t]*=[ \t]*[\"']?[A-Za-z0-9+/=_.-]{20}",
         lambda value: is_token(value) and is_mixed_case(value),
+        behind=4100,
     ),
     make_anywhere_detector(
         "SECRET",
         r"(?i:(?<![A-Za-z])(?:primary|secondary)_?key|(?<![A-Za-z])[\w-]{1,40}_salt)[\"']?[ \t]{0,3}(?::|=>?)[ \t]{1,3}[\"']?(?P<v>[A-Za-z0-9+/_-]{24,128}={0,2})[\"']?[ \t]*,?[ \t]*(?=\r?\n|$|\})",
         r"(?i)(?:(?:primary|secondary)_?key|_salt)[\"']?[ \t]*(?::|=>?)[ \t]+[\"']?[A-Za-z0-9+/_-]{24}",
         lambda value: is_token(value) and is_mixed_case(value),
+        behind=4100,
     ),
     make_anywhere_detector(
         "PASSWORD",
