@@ -1,6 +1,6 @@
 """Redaction of whole sessions measured: outputs of commands, values said again, prefixed lines, classes.
 
-    python benchmarks/privacy/sessions.py [--list first|second|third|fourth] [--seed N] [--missed]
+    python benchmarks/privacy/sessions.py [--list first|second|third|fourth|fifth] [--seed N] [--missed]
 
 Prints a table in Markdown: how many values were planted, how many of them no piece survives, and the 95 %
 interval of that share. With `--missed`, up to 40 that survived are shown as redaction left them.
@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import corpus
 import session_kinds
+import session_kinds_fifth
 import session_kinds_fourth
 import session_kinds_second
 import session_kinds_third
@@ -36,6 +37,7 @@ LISTS = {
     "second": session_kinds_second,
     "third": session_kinds_third,
     "fourth": session_kinds_fourth,
+    "fifth": session_kinds_fifth,
 }
 """The lists of commands and values."""
 EXAMPLES = 40
