@@ -26,7 +26,7 @@ def cost() -> Iterator[ModuleType]:
 
 
 def test_the_order_costs_within_a_tenth_of_the_best_there_is(cost: ModuleType) -> None:
-    panel = cost.Panel.drawn(traces=60, steps=4, seed=2)
+    panel = cost.StateVotes.drawn(traces=60, steps=4, seed=2)
     assert len(cost.ROWS) == 6
     for family, prompt, answer, read, write in cost.ROWS.values():
         costs = TokenCosts(max(prompt, write) / 1e6, read / 1e6, answer / 1e6)
