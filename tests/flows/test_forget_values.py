@@ -131,10 +131,10 @@ def test_a_text_is_kept_out_of_sessions_yet_to_come_and_its_list_says_nothing(
 def test_more_than_half_and_parts_of_placeholders_want_all(
     settings: RunSettings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(PrivacyError, match=r"7 of 7 traces would go; .*--yes --all"):
+    with pytest.raises(PrivacyError, match=r"7 of 7 traces would be removed; .*--yes --all"):
         forget(settings, "I see.", capsys)
     with pytest.raises(
-        PrivacyError, match="2 of 7 traces would go; the text is part of what redaction writes"
+        PrivacyError, match="2 of 7 traces would be removed; the text is part of what redaction writes"
     ):
         forget(settings, "EMAIL", capsys)
     with pytest.raises(PrivacyError, match="not confirmed: 7 of 7 traces"):
