@@ -1,6 +1,6 @@
 """Redaction of whole sessions measured: outputs of commands, values said again, prefixed lines, classes.
 
-    python benchmarks/privacy/sessions.py [--list first|second|third|fourth|fifth] [--seed N] [--missed]
+    python benchmarks/privacy/sessions.py [--list first|second|third|fourth|fifth|sixth] [--seed N] [--missed]
 
 Prints a table in Markdown: how many values were planted, how many of them no piece survives, and the 95 %
 interval of that share. With `--missed`, up to 40 that survived are shown as redaction left them.
@@ -22,6 +22,7 @@ import session_kinds
 import session_kinds_fifth
 import session_kinds_fourth
 import session_kinds_second
+import session_kinds_sixth
 import session_kinds_third
 from judging import changes, found
 from scores import PERSONAL_TYPES
@@ -38,6 +39,7 @@ LISTS = {
     "third": session_kinds_third,
     "fourth": session_kinds_fourth,
     "fifth": session_kinds_fifth,
+    "sixth": session_kinds_sixth,
 }
 """The lists of commands and values."""
 EXAMPLES = 40
