@@ -195,6 +195,8 @@ def test_the_same_format_in_this_repository_reads_it_too(tmp_path: Path) -> None
 # ---------------------------------------------------------------- a normalisation operator
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_the_operator_judges_each_side_in_a_whole_run(tmp_path: Path, prefect_server: dict[str, str]) -> None:
     example = Example.of(FORMAT, OPERATOR, folder=tmp_path)
     record = example.tracemill("run", "run.toml", **prefect_server)
@@ -234,6 +236,8 @@ def test_a_recipe_names_the_file_of_an_operator_where_no_package_is_installed(tm
 # ---------------------------------------------------------------- a teacher, a training method
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_the_teacher_of_a_package_is_asked_and_votes(tmp_path: Path, prefect_server: dict[str, str]) -> None:
     example = Example.of(FORMAT, TEACHER, folder=tmp_path)
     record = example.tracemill("run", "teachers.toml", **prefect_server)

@@ -260,6 +260,8 @@ def test_a_feature_whose_tests_miss_a_planted_fault_is_no_task(tmp_path: Path) -
     assert counts == [(1, {}), (0, {"a planted fault solves it": 1}), (1, {})]
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_of_tests_at_the_root_is_no_code(tmp_path: Path) -> None:
     source = tmp_path / "source"
     (source / "it").mkdir(parents=True)

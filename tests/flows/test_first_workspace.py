@@ -113,6 +113,8 @@ def test_a_run_reads_what_readers_read_otherwise_and_buys_no_answer_twice(
     assert shards(first) == now
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_stored_versions_that_differ_are_seen(first: Path, prefect_server: dict[str, str]) -> None:
     path = first / "w" / "settled.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]

@@ -101,6 +101,7 @@ def test_a_run_that_is_told_to_end_leaves_no_server_also_before_its_flow_begins(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_server_of_a_killed_run_is_ended_by_the_next_run(tmp_path: Path) -> None:
     command, environ = _command(tmp_path)
     killed = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -90,6 +90,8 @@ def test_an_outage_that_lasts_and_leaves_questions_open_is_told_every_night(
     assert [nights.ask(locked), nights.ask(locked)] == [1, 1]
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_without_any_answer_is_told_every_night(nights: Nights, refusing: RunningStubServer) -> None:
     nights.read("-home-dev-almanac")
     assert [nights.ask(refusing), nights.ask(refusing)] == [1, 1]

@@ -75,6 +75,8 @@ def test_a_library_script_beside_them_works(folder: Path) -> None:
     assert imported(folder) == []
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_among_them_works(folder: Path) -> None:
     record = json.loads(called(folder, script(), "run", "run.toml", "--json"))
     assert record["summary"]["states"] == 69

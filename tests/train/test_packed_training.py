@@ -119,6 +119,7 @@ def test_a_training_that_was_killed_ends_with_the_same_bits(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["sft", *LONGER])
+@pytest.mark.long
 def test_two_processes_train_as_one_does(
     method: str, release: TrainingRelease, tiny: Path, tmp_path: Path
 ) -> None:
