@@ -123,7 +123,7 @@ def test_what_cannot_be_is_one_sentence() -> None:
         (lambda: importance_weights(two, two, mode="cap"), "mode is 'cap'; it must be 'token_truncate'"),  # type: ignore[arg-type]
         (lambda: importance_weights(two, two, cap=0.0), "cap is 0.0; it must be above 0."),
         (lambda: Channels(composition="sum"), "composition is 'sum'; it must be 'additive', 'mix' or"),  # type: ignore[arg-type]
-        (lambda: Channels(composition="mix", alpha_sdpo=1.5), "alpha_sdpo is 1.5; composition 'mix' wants a"),
+        (lambda: Channels(composition="mix", alpha_sdpo=1.5), "alpha_sdpo is 1.5; composition 'mix' needs a"),
         (lambda: Channels(importance="cap"), "importance is 'cap'; it must be 'off', 'token_truncate'"),  # type: ignore[arg-type]
         (lambda: Channels(composition="mix", alpha_sdpo=0.5), "alpha_sdpo is 0.5 and there are no examples"),
     ):
