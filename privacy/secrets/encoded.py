@@ -46,7 +46,7 @@ _WORDS = (
         "pypi-",
         "PASS",
         "pass",
-        "StagePass",
+        "Pass",
         "SECRET",
         "secret",
         "Secret",
