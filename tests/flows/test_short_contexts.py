@@ -34,7 +34,7 @@ def session(number: int) -> Trace:
     system = replace(context.messages[0], content="You keep to the rules. " * 900)
     schema = {"type": "object", "properties": {"command": {"type": "string", "description": "words " * 90}}}
     tools = tuple(ToolSpec(f"tool_{n}", "It helps. " * 50, schema) for n in range(9))
-    named = (ToolSpec("execute_bash", "WholeRuns.", {"type": "object"}), *tools)
+    named = (ToolSpec("execute_bash", "Runs.", {"type": "object"}), *tools)
     context = replace(context, messages=(system, *context.messages[1:]), tools=named)
     return replace(made, contexts=(context,), instance_id=None, repository=f"o/{number}", redaction="r1")
 

@@ -89,7 +89,7 @@ def test_a_plain_session_gets_a_stand_in_and_its_own_messages() -> None:
 def test_a_recorded_system_prompt_and_recorded_tools_are_used() -> None:
     loose = ToolSpec(
         "execute_bash",
-        "WholeRuns.",
+        "Runs.",
         {"properties": {"command": {"type": "string", "enum": None}, "path": None}},
     )
     trace = trace_of(

@@ -442,7 +442,7 @@ def test_a_task_is_asked_and_paired(tmp_path: Path) -> None:
             "The tool execution failed with the following error:\n<error>\nThe SEARCH block:\n    raise "
             "Keyerror\n...does not match anything in the file.\n</error>",
         ),
-        ("replace_in_file", {"path": "src/glow.py", "diff": block.format("KeyError")}, "SavingsSums."),
+        ("replace_in_file", {"path": "src/glow.py", "diff": block.format("KeyError")}, "Saved."),
         ("execute_command", {"command": "python -m pytest tests"}, "Command executed.\nOutput:\n1 passed"),
     ]
     for number, (name, arguments, output) in enumerate(steps):

@@ -16,7 +16,7 @@ from tracemill.records.pair import DPOPair
 from tracemill.records.trace import Fidelity, Trace
 
 BASH = ToolSpec(
-    "execute_bash", "WholeRuns.", {"type": "object", "properties": {"command": {"type": "string"}}}
+    "execute_bash", "Runs.", {"type": "object", "properties": {"command": {"type": "string"}}}
 )
 
 

@@ -23,7 +23,7 @@ from tracemill.train.start_child import check_settings
 from tracemill.train.training_job import LOG, TrainingJob, TrainingResult, read_report
 
 TINY = Path(__file__).resolve().parents[2] / "examples" / "tiny_model.py"
-TOOLS = (ToolSpec("Bash", "WholeRuns.", {"type": "object", "properties": {"cmd": {"type": "string"}}}),)
+TOOLS = (ToolSpec("Bash", "Runs.", {"type": "object", "properties": {"cmd": {"type": "string"}}}),)
 STATE = (
     Message("system", "You are an agent."),
     Message("user", "Fix the bug."),
