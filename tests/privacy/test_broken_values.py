@@ -87,6 +87,13 @@ def test_the_rest_of_a_secret_behind_its_own_placeholder_goes_too() -> None:
     assert value[25:] not in whole_text(redacted)
 
 
+@pytest.mark.parametrize("name", ["DbPass", "db_pass", "DB_PASS", "AdminSecret"])
+def test_a_value_under_a_name_is_found_in_base64(name: str) -> None:
+    value = _drawn(16)
+    coded = base64.b64encode(f"{name}={value}".encode()).decode()
+    assert coded not in REDACTOR.redact_text(f"saved {coded} there")[0]
+
+
 @pytest.mark.parametrize("kind", TOKENS)
 def test_any_token_is_found_in_base64_and_hex(kind: str) -> None:
     for coded in (base64.b64encode(TOKENS[kind].encode()).decode(), TOKENS[kind].encode().hex()):
