@@ -15,9 +15,7 @@ from tracemill.records.message import Message, ToolSpec
 from tracemill.records.pair import DPOPair
 from tracemill.records.trace import Fidelity, Trace
 
-BASH = ToolSpec(
-    "execute_bash", "Runs.", {"type": "object", "properties": {"command": {"type": "string"}}}
-)
+BASH = ToolSpec("execute_bash", "Runs.", {"type": "object", "properties": {"command": {"type": "string"}}})
 
 
 def found(*traces: Trace) -> tuple[list[DPOPair], Counter[str]]:
