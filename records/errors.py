@@ -18,6 +18,8 @@ An error that affects the whole run is an exception, raised before any money is 
 what is expected and what to do; it never holds a prompt, a reply or a secret.
 """
 
+from collections.abc import Iterator
+
 from tracemill.records.printable import printable, printable_lines
 
 _MAX_CHARS = 2_000
@@ -92,3 +94,12 @@ class ClusterError(TracemillError):
 
 class EnvironmentTaskError(TracemillError):
     """A task cannot be made, run or verified, or no sandbox is installed."""
+
+
+def error_chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, then the errors that caused it or during whose handling it was raised."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

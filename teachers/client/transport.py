@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from tracemill.records.errors import error_chain
 from tracemill.teachers.core.base_urls import is_loopback
 
 if TYPE_CHECKING:
@@ -67,14 +68,6 @@ class TransportFault(Exception):
         self.generation_id = generation_id
 
 
-def _causes(error: BaseException | None) -> list[BaseException]:
-    found: list[BaseException] = []
-    while error is not None and len(found) < 10:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found
-
-
 def _fault(error: Exception, generation_id: str | None = None) -> TransportFault:
     """Return the fault of an exception.
 
@@ -84,7 +77,7 @@ def _fault(error: Exception, generation_id: str | None = None) -> TransportFault
     import aiohttp
 
     never_sent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
-    causes = _causes(error)
+    causes = list(error_chain(error))
     unsent = any(isinstance(cause, never_sent) for cause in causes)
     timed_out = any(isinstance(cause, TimeoutError) for cause in causes)
     return TransportFault(type(causes[-1]).__name__, not unsent, timed_out, generation_id)

@@ -13,11 +13,10 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from tracemill.records.errors import TrainingError
+from tracemill.records.errors import TrainingError, error_chain
 from tracemill.records.storage.atomic_files import write_json
 from tracemill.train.training_job import LESS_MEMORY, ProgressCallback, TrainingJob
 from tracemill.train.trl.stopping import StopSignal, is_main_process
@@ -46,7 +45,7 @@ def main(folder: Path) -> int:
 
 def worker_error_text(error: Exception) -> str:
     """Return type and first line of an error; for a full disk or memory, with advice."""
-    if any(map(_is_disk_full, _causes(error))):
+    if any(map(_is_disk_full, error_chain(error))):
         return "the disk is full; make room where training.output is"
     first = (str(error).splitlines() or [""])[0][:200]
     if type(error).__name__ == "OutOfMemoryError":
@@ -54,15 +53,6 @@ def worker_error_text(error: Exception) -> str:
     if isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error):
         return f"out of memory; {LESS_MEMORY}"
     return f"{type(error).__name__}: {first}"
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error and the errors that caused it."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _is_disk_full(error: BaseException) -> bool:
