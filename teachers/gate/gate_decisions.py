@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from tracemill.records.families import UNKNOWN
 from tracemill.records.identity import digest
 from tracemill.records.reply import AskDecision
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import GateSettings
+from tracemill.teachers.core.teacher_protocol import Teacher
+from tracemill.teachers.core.teacher_settings import BaseTeacherSettings, GateSettings
 from tracemill.teachers.gate.pair_value import ValuedStep
 
 GATE_VERSION = "gate-8"
@@ -30,20 +30,6 @@ class GateChoice:
     explore: float
 
 
-class NamedTeacher(Protocol):
-    """The properties of a teacher, or of its settings, that the gate needs."""
-
-    @property
-    def name(self) -> str:
-        """Return the name, unique in a run."""
-        ...
-
-    @property
-    def family(self) -> str:
-        """Return the vendor family."""
-        ...
-
-
 def coin(seed: int, step_id: str) -> float:
     """Return a number in [0, 1) that depends on seed and step.
 
@@ -54,7 +40,7 @@ def coin(seed: int, step_id: str) -> float:
 
 def make_gate_decisions(
     questions: Iterable[Question],
-    teachers: Sequence[NamedTeacher],
+    teachers: Sequence[Teacher | BaseTeacherSettings],
     seed: int,
     settings: GateSettings,
     choices: Mapping[str, GateChoice] | None = None,
@@ -73,7 +59,11 @@ def make_gate_decisions(
 
 
 def _decide(
-    question: Question, teacher: NamedTeacher, drawn: float, settings: GateSettings, choice: GateChoice | None
+    question: Question,
+    teacher: Teacher | BaseTeacherSettings,
+    drawn: float,
+    settings: GateSettings,
+    choice: GateChoice | None,
 ) -> AskDecision:
     is_own_family = settings.skip_student_family and teacher.family == question.student_family != UNKNOWN
     probability = 0.0 if is_own_family else _probability(choice)

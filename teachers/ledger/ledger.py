@@ -54,11 +54,14 @@ from tracemill.teachers.ledger.schema import (
     open_database,
     runs,
 )
-from tracemill.teachers.ledger.transaction import LedgerTransaction
-
-_LOOKUP_KEYS = 500
+from tracemill.teachers.ledger.transaction import ANSWERS, LedgerTransaction, rows_of
 
 _RUN = select(runs).where(runs.c.run_id == bindparam("key"))
+_UNREADABLE = (
+    select(calls.c.request_key, func.count().label("calls"))
+    .where(PAID_IN_VAIN, calls.c.request_key.in_(bindparam("keys", expanding=True)))
+    .group_by(calls.c.request_key)
+)
 
 
 def sqlite_url(path: Path) -> URL:
@@ -283,27 +286,14 @@ class Ledger:
 
     def answers_to(self, request_keys: Sequence[str]) -> dict[str, str]:
         """Return the stored replies of these requests as JSON, by request key."""
-        found: dict[str, str] = {}
         with self._reading() as connection:
-            for start in range(0, len(request_keys), _LOOKUP_KEYS):
-                keys = request_keys[start : start + _LOOKUP_KEYS]
-                query = select(answers.c.request_key, answers.c.reply).where(answers.c.request_key.in_(keys))
-                found.update({row.request_key: row.reply for row in connection.execute(query)})
-        return found
+            return {row.request_key: row.reply for row in rows_of(connection, ANSWERS, request_keys)}
 
     def paid_unreadable(self, request_keys: Sequence[str]) -> dict[str, int]:
         """Return the number of paid but unreadable answers by request key, over all runs."""
-        found: dict[str, int] = {}
         with self._reading() as connection:
-            for start in range(0, len(request_keys), _LOOKUP_KEYS):
-                keys = request_keys[start : start + _LOOKUP_KEYS]
-                query = (
-                    select(calls.c.request_key, func.count().label("calls"))
-                    .where(PAID_IN_VAIN, calls.c.request_key.in_(keys))
-                    .group_by(calls.c.request_key)
-                )
-                found.update({row.request_key: row.calls for row in connection.execute(query)})
-        return found
+            found = rows_of(connection, _UNREADABLE, request_keys)
+            return {row.request_key: row.calls for row in found}
 
     def forget(
         self, aliases: Mapping[str, str], holds: Callable[[str], bool], keep: Collection[str] = ()

@@ -24,7 +24,7 @@ from tracemill.teachers.ledger.schema import answers, budgets, calls, runs
 _NO_CAP = 2**62
 _IN = 500
 
-_ANSWERS = select(answers.c.request_key, answers.c.reply).where(
+ANSWERS = select(answers.c.request_key, answers.c.reply).where(
     answers.c.request_key.in_(bindparam("keys", expanding=True))
 )
 _RUNS = select(runs).where(runs.c.run_id.in_(bindparam("keys", expanding=True)))
@@ -84,9 +84,11 @@ class LedgerTransaction:
 
         Raises LedgerError if an intent names a run that was never opened.
         """
-        of_calls = {row.id: row for row in _rows(connection, _CALLS, [c.reservation.call_id for c in closes])}
-        opened = {row.run_id: row for row in _rows(connection, _RUNS, [i.run_id for i in intents])}
-        bought = _rows(connection, _ANSWERS, [intent.request_key for intent in intents])
+        of_calls = {
+            row.id: row for row in rows_of(connection, _CALLS, [c.reservation.call_id for c in closes])
+        }
+        opened = {row.run_id: row for row in rows_of(connection, _RUNS, [i.run_id for i in intents])}
+        bought = rows_of(connection, ANSWERS, [intent.request_key for intent in intents])
         replies = {row.request_key: row.reply for row in bought}
         for intent in intents:
             if intent.run_id not in opened:
@@ -105,7 +107,7 @@ class LedgerTransaction:
         """Find requests in flight in other replays, and renew this replay's heartbeat."""
         if self.buyer is not None:
             keys = [intent.request_key for intent in intents]
-            self._held = self.buyer.held(_rows(connection, _ELSEWHERE, keys, me=self.buyer.name), self.now)
+            self._held = self.buyer.held(rows_of(connection, _ELSEWHERE, keys, me=self.buyer.name), self.now)
             self.buyer.beat(connection, self.now)
 
     def _load(
@@ -114,7 +116,7 @@ class LedgerTransaction:
         """Read every affected budget row and create missing ones."""
         names = {name for c in of_calls for name in budget_scopes(c.day, c.run_id, c.trace_id).values()}
         names |= {name for i in intents for name in budget_scopes(self.day, i.run_id, i.trace_id).values()}
-        for row in _rows(connection, _BUDGETS, sorted(names)):
+        for row in rows_of(connection, _BUDGETS, sorted(names)):
             self._scopes[row.scope] = _Scope(row.settled_nusd, row.reserved_nusd)
         missing = sorted(names - self._scopes.keys())
         OPEN_BUDGETS.run(connection, [{"scope": name} for name in missing])
@@ -219,7 +221,7 @@ def _may_close(state: str, wanted: str) -> bool:
     return state in ("open", "written_off", "reconciled") or (state, wanted) == ("unproven", "reconciled")
 
 
-def _rows(connection: Connection, query: Any, keys: Sequence[Any], **given: str) -> list[Row[Any]]:
+def rows_of(connection: Connection, query: Any, keys: Sequence[Any], **given: str) -> list[Row[Any]]:
     """Return the rows of an `IN` query, read in blocks of keys."""
     unique = list(dict.fromkeys(keys))
     found: list[Row[Any]] = []

@@ -15,11 +15,9 @@ from tracemill.teachers.client.build_request import count_message_bytes
 from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.question import Question, require_redacted
 from tracemill.teachers.core.teacher_protocol import AttemptResult, reply_to
-from tracemill.teachers.core.teacher_settings import RecordedTeacherSettings
+from tracemill.teachers.core.teacher_settings import HandwrittenTeacherSettings, RecordedTeacherSettings
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
 from tracemill.teachers.offline.recorded_table import RecordedAnswer, read_recorded, recorded_table_state_key
-
-PROVIDER = "recorded"
 
 
 class RecordedTeacher(OfflineTeacher):
@@ -29,8 +27,13 @@ class RecordedTeacher(OfflineTeacher):
     """
 
     simulated = False
+    provider = "recorded"
 
-    def __init__(self, settings: RecordedTeacherSettings, redact: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        settings: RecordedTeacherSettings | HandwrittenTeacherSettings,
+        redact: Callable[[str], str] = str,
+    ) -> None:
         """Set up the teacher; `redact` is applied to the table, so that redacted questions match."""
         super().__init__(settings, settings.prices)
         self._settings = settings
@@ -60,11 +63,11 @@ class RecordedTeacher(OfflineTeacher):
         return replace(message, content=self._redact(message.content), tool_calls=calls)
 
     def request_key(self, question: Question, sample: int) -> str:
-        """Return the cache key of an answer; it includes a hash of the file of recorded answers."""
+        """Return the cache key of an answer; it includes a hash of the recorded answers."""
         return request_key(
             prompt_id=question.prompt_id,
             model=self.model,
-            provider=f"{PROVIDER} {self._version}",
+            provider=f"{self.provider} {self._version}",
             sampling={},
             reasoning={},
             presentation=question.presentation,
@@ -96,7 +99,7 @@ class RecordedTeacher(OfflineTeacher):
         reply = replace(
             reply_to(self, question, sample, self.request_key(question, sample)),
             model=self.model,
-            provider=PROVIDER,
+            provider=self.provider,
         )
         if found is None:
             return AttemptResult(replace(reply, failure=FailureKind.NOT_RECORDED.value), 0)
