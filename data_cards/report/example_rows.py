@@ -6,6 +6,7 @@ fit. Every cut is marked where it is, and `ExampleRows.statement` sums up what i
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +35,6 @@ _HEAD_MESSAGES = 3
 """The first messages, in which the task is looked for."""
 _GROUPS = 48
 """Most row groups that are read: a release may hold gigabytes of prompts."""
-_SAMPLED, _SAMPLED_OF = 40, 400
-"""Rows side by side that an estimate takes, of so many."""
 _COLUMNS_TEXT = """pair_id trace_id label_source verified chosen_operation rejected_operation student_model
     source repository instance_id evidence simulated cost_usd chosen_wire rejected_wire"""
 PAIR_ROW_COLUMNS = tuple(_COLUMNS_TEXT.split())
@@ -232,18 +231,13 @@ def read_example_rows(folder: Path, manifest: Manifest, room_chars: int = ROOM_C
     pool = _Pool()
     possible = LENGTHS[sum(min(manifest.rows, MOST_PAIRS) > many for many in _MANY) :]
     pairs = list(_read_pairs(folder, manifest, pool, possible[0]))
-    sample = [pair for at, pair in enumerate(pairs) if at % _SAMPLED_OF < _SAMPLED]
-    content = _content(pool, [], possible[-1])
-    packed, lengths = PackedPairs.of(content), possible[-1]
-    for lengths in possible:
-        room = 1.15 * room_chars * len(sample) / max(1, len(pairs))
-        tried = len(sample) < len(pairs) and lengths != possible[-1]
-        if tried and PackedPairs.of(_content(pool, sample, lengths)).chars > room:
-            continue
-        content = _content(pool, pairs, lengths)
-        packed = PackedPairs.of(content)
-        if packed.chars <= room_chars:
-            break
+
+    def fits(lengths: ExampleLengths) -> bool:
+        return PackedPairs.of(_content(pool, pairs, lengths)).chars <= room_chars
+
+    lengths = possible[bisect_left(possible[:-1], True, key=fits)]
+    content = _content(pool, pairs, lengths)
+    packed = PackedPairs.of(content)
     while packed.chars > room_chars and pairs:
         fewer = min(len(pairs) - 1, int(len(pairs) * room_chars / packed.chars * 0.97))
         pairs = [pairs[at * len(pairs) // fewer] for at in range(fewer)]
