@@ -6,8 +6,9 @@ task, every other public method but `get_reward` is a tool. One that has an attr
 
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from tracemill.records.frozen_model import FrozenModel
 from tracemill.train.ask_child import ask_child
 from tracemill.train.training_settings import TrainingSettings
 
@@ -15,10 +16,8 @@ SOLVED = 1.0
 """Least reward of a task that is solved."""
 
 
-class PlayRequest(BaseModel):
+class PlayRequest(FrozenModel):
     """A request to play tasks of a world (an environment class): the models, the tasks, and settings."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     world: str
     """Its class, as `module:class`."""
@@ -36,10 +35,8 @@ class PlayRequest(BaseModel):
     """Maximum tokens per action."""
 
 
-class PlayedTasks(BaseModel):
+class PlayedTasks(FrozenModel):
     """The outcomes of the episodes of each model, in the order of tasks."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     rewards: dict[str, list[float]]
     calls: dict[str, int]

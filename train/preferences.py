@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
+from tracemill.records.frozen_model import FrozenModel
 from tracemill.train.ask_child import ask_child
 from tracemill.train.training_job import TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
@@ -26,10 +25,8 @@ _TAIL = 0.025
 _FEWEST_SESSIONS = 10
 
 
-class PreferenceRequest(BaseModel):
+class PreferenceRequest(FrozenModel):
     """A request to measure models on the held-out pairs of a release."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     release: TrainingRelease
     settings: TrainingSettings
@@ -37,10 +34,8 @@ class PreferenceRequest(BaseModel):
     """Folder or id of each model by a name; the first decides which pairs fit."""
 
 
-class PreferenceMargins(BaseModel):
+class PreferenceMargins(FrozenModel):
     """Margins of each model on the held-out pairs, in nats a token, in the order of `pairs`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     pairs: list[dict[str, str]]
     """`PAIR_COLUMNS` of each pair that was measured, as far as the release has them."""

@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from tracemill.records.frozen_model import FrozenModel
 
 
-class DriftBounds(BaseModel):
+class DriftBounds(FrozenModel):
     """Bounds on the drift of a release from the last one published."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     operations: Annotated[float, Field(ge=0, le=1)] = 0.25
     """Total variation distance between the shares of operations."""

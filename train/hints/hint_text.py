@@ -12,7 +12,7 @@ HINT_TEMPLATES: Mapping[str, str] = {
     ErrorKind.HOOK: "A rule of the user stops the call you are about to make:\n{error}",
     ErrorKind.UNKNOWN: "The call you are about to make fails:\n{error}",
 }
-"""Templates by kind of error. An environment adds its own under the keys of its `hint_template_key`."""
+"""Templates by kind of error."""
 ACTION_TEMPLATE = "A better next action is:\n{action}"
 MOST_CHARACTERS = 1000
 """Characters of an error that a hint quotes: its beginning and its end."""
@@ -34,23 +34,14 @@ class Hint:
     simulated: bool = False
 
 
-def write_hint(
-    error_kind: str,
-    error_text: str,
-    agreed: Message | None = None,
-    template_key: str | None = None,
-    templates: Mapping[str, str] = HINT_TEMPLATES,
-) -> str:
+def write_hint(error_kind: str, error_text: str, agreed: Message | None = None) -> str:
     """Return the hint for a step that failed.
 
-    The template is that of `template_key` if given, else that of the kind of error; `{error}` in it is
-    replaced by the error. `agreed`, the action that teachers agreed on, follows as privileged context.
-    Raises ValueError for a `template_key` that `templates` lacks.
+    `{error}` in the template is replaced by the error. `agreed`, the action that teachers agreed on, follows
+    as privileged context.
     """
-    if template_key is not None and template_key not in templates:
-        raise ValueError(f"No hint template {template_key!r}; there are {', '.join(sorted(templates))}.")
-    key = template_key or (error_kind if error_kind in templates else ErrorKind.UNKNOWN)
-    return add_agreed_action(templates[key].replace("{error}", shorten_error(error_text)), agreed)
+    template = HINT_TEMPLATES.get(error_kind, HINT_TEMPLATES[ErrorKind.UNKNOWN])
+    return add_agreed_action(template.replace("{error}", shorten_error(error_text)), agreed)
 
 
 def add_agreed_action(hint: str, agreed: Message | None) -> str:

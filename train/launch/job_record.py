@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from tracemill.records.errors import TrainingError
+from tracemill.records.frozen_model import FrozenModel
 from tracemill.records.storage.atomic_files import make_private_folder, write_json
 from tracemill.train.launch.launcher import JobState, LaunchAttempt
 from tracemill.train.training_job import TrainingJob
@@ -23,10 +24,8 @@ RECORD_VERSION = 1
 _RECORD = "record.json"
 
 
-class JobRecord(BaseModel):
+class JobRecord(FrozenModel):
     """One attempt at a job: who runs it under which id, on which release, and where its checkpoint goes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     version: int = RECORD_VERSION
     launcher: str

@@ -7,9 +7,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from tracemill.records.errors import TrainingError
+from tracemill.records.frozen_model import FrozenModel
 from tracemill.train.training_job import TrainingJob
 from tracemill.train.training_settings import TrainingSettings
 
@@ -49,10 +50,8 @@ class JobStatus:
     progress: dict[str, Any] | None = None
 
 
-class LaunchOptions(BaseModel):
+class LaunchOptions(FrozenModel):
     """Options of a launcher: the table `[training.launch]`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)

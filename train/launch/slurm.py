@@ -84,15 +84,7 @@ class SlurmLauncher:
 
     def poll(self, launch: LaunchAttempt, job_id: str) -> JobStatus:
         """Return the state that sacct gives; a job that it does not show yet is queued."""
-        command = [
-            "sacct",
-            "--allocations",
-            "--noheader",
-            "--parsable2",
-            "--format=State",
-            f"--jobs={job_id}",
-        ]
-        word = (_call(command).split() or ["PENDING"])[0]
+        word = (_sacct("State", f"--jobs={job_id}").split() or ["PENDING"])[0]
         if word in _QUEUED:
             return JobStatus(JobState.QUEUED)
         if word in _RUNNING:

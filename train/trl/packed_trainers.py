@@ -3,12 +3,14 @@
 # pyright: reportMissingImports=false
 
 import logging
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import torch
 from accelerate.utils import is_peft_model
+from torch.utils.data import Sampler
 from trl.experimental.cpo import CPOTrainer
 from trl.trainer.dpo_trainer import DPOTrainer
 from trl.trainer.sft_trainer import SFTTrainer
@@ -16,8 +18,7 @@ from trl.trainer.utils import add_fused_lm_head
 
 from tracemill.train.packing.packable import packing_obstacle
 from tracemill.train.packing.packed_forward import PackedForward
-from tracemill.train.packing.shared_prefix_sampler import SharedPrefixSampler
-from tracemill.train.packing.token_tree import Ids
+from tracemill.train.packing.token_tree import Ids, sort_by_tokens
 from tracemill.train.packing.tree_attention import TREE_ATTENTION
 from tracemill.train.trl.weighted_sft import WeightedSFTTrainer
 
@@ -120,6 +121,37 @@ class PackedCPOTrainer(PackedTrainer, CPOTrainer):
         told = (outputs.mean_logits[:pairs][mask[:pairs]], outputs.mean_logits[pairs:][mask[pairs:]])
         found = (means[:pairs], means[pairs:], *told, torch.zeros((), device=means.device))
         return (*found, outputs.aux_loss) if self.aux_loss_enabled else found
+
+
+class SharedPrefixSampler(Sampler[int]):
+    """A sampler whose batches contain rows that share token prefixes.
+
+    Batches come in an order drawn from the seed and the epoch; each epoch cuts them at other rows. The last
+    batch may be smaller.
+    """
+
+    def __init__(self, rows: Sequence[Ids], batch: int, seed: int) -> None:
+        self.order, self.batch, self.seed, self.epoch = sort_by_tokens(rows), batch, seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Draw the order of this epoch from now on."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.order)
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the index of every row once."""
+        generator = torch.Generator().manual_seed(self.seed + self.epoch)
+        first = int(torch.randint(len(self.order), (1,), generator=generator))
+        order = self.order[first:] + self.order[:first]
+        batches = [order[begin : begin + self.batch] for begin in range(0, len(order), self.batch)]
+        whole, rest = (batches[:-1], batches[-1:]) if len(batches[-1]) < self.batch else (batches, [])
+        for place in torch.randperm(len(whole), generator=generator).tolist():
+            yield from whole[place]
+        for batch in rest:
+            yield from batch
 
 
 def _base_of(model: Any) -> Any:
