@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from tracemill.normalize.datajuicer.recipe import Recipe, check_available, load_recipe
 from tracemill.normalize.datajuicer.start_child import TIMEOUT_S, OperatorProcess, RowsFile
@@ -14,6 +14,8 @@ from tracemill.records.action_row import ActionRow, DroppedAction
 from tracemill.records.errors import NormalizeError
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair
 
+K = TypeVar("K")
+D = TypeVar("D")
 _VERDICT = ("operator", "reason", "value")
 
 
@@ -27,34 +29,24 @@ class OperatorCount:
     errors: int
 
 
-@dataclass(frozen=True, slots=True)
-class NormalizedPairs:
-    """Pairs that a recipe kept and dropped, in their order.
+@dataclass(frozen=True)
+class NormalizedRows(Generic[K, D]):
+    """Rows that a recipe kept and dropped, in their order.
 
-    `counts` has an entry for each operator, in the order of the recipe. `recipe` is its name as on each kept
-    pair, `fingerprint` the full fingerprint.
+    `counts` has an entry for each operator, in the order of the recipe; of single actions only those of the
+    operators that read fields of the chosen side and no others. `recipe` is its name as on each kept pair,
+    `fingerprint` the full fingerprint.
     """
 
-    kept: list[NormalizedDPOPair]
-    dropped: list[DroppedPair]
+    kept: list[K]
+    dropped: list[D]
     counts: tuple[OperatorCount, ...]
     recipe: str
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class NormalizedActions:
-    """Single actions that a recipe kept and dropped, in their order.
-
-    `counts` has only the operators that read fields of the chosen side and no others. `recipe` and
-    `fingerprint` are as in `NormalizedPairs`.
-    """
-
-    kept: list[ActionRow]
-    dropped: list[DroppedAction]
-    counts: tuple[OperatorCount, ...]
-    recipe: str
-    fingerprint: str
+NormalizedPairs = NormalizedRows[NormalizedDPOPair, DroppedPair]
+NormalizedActions = NormalizedRows[ActionRow, DroppedAction]
 
 
 class DJNormalizer:
