@@ -13,7 +13,7 @@ from tracemill.agreement.voting.policy import VotePolicy
 from tracemill.agreement.voting.vote import tally_votes
 from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.labeling.ask_session import open_run, redact_reply
-from tracemill.flows.labeling.label_shard import ShownTrace, make_pairs
+from tracemill.flows.labeling.label_shard import ShownTrace, group_replies, make_pairs
 from tracemill.flows.labeling.run_ledger import build_ledger
 from tracemill.flows.labeling.vote_policy import build_stopper_for, drop_hopeless
 from tracemill.flows.run_state.run_records import new_run_id
@@ -223,9 +223,7 @@ def _voted(
     states: Sequence[TraceState], replies: Sequence[TeacherReply]
 ) -> Iterator[tuple[TraceState, Presentation, tuple[Vote, ...], list[TeacherReply]]]:
     """Yield the states, redacted, with the presentation of their context, the votes and the replies."""
-    by_step: dict[str, list[TeacherReply]] = {}
-    for reply in replies:
-        by_step.setdefault(reply.step_id, []).append(reply)
+    by_step = group_replies(replies)
     wanted = {str(state.step_id) for state in states}
     for item in map(ShownTrace.of, _traces(states)):
         for state in item.trace.states():

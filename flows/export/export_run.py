@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracemill.flows.admission.reredaction import Reredactor
 from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.export.atif import trajectory_of_context
 from tracemill.flows.export.chat_rows import context_name, row_of_context
 from tracemill.flows.export.session_traces import lines_of_context
+from tracemill.flows.run_state.run_records import read_workspace
+from tracemill.flows.run_state.stored_traces import read_traces
 from tracemill.records.errors import ConfigError
-from tracemill.records.storage.trace_rows import traces_from_table
-from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Context, Trace
 
 MESSAGES, ATIF, STS = "messages", "atif", "sts"
@@ -32,8 +31,9 @@ def export_traces(settings: RunSettings, name: str, out: Path) -> dict[str, Any]
         raise ConfigError(f"there is no format {name!r} to export", " | ".join(EXPORT_FORMATS))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"{out} holds other files", "a new or empty folder", "choose another with --out")
-    work = Workspace.open(settings.workspace, create=False, writes=False)
-    traces = _leaving(work, make_reredactor(work, settings))
+    work = read_workspace(settings.workspace)
+    reredactor = make_reredactor(work, settings)
+    traces = (reredactor.redact_again(stored).trace for stored in read_traces(work))
     try:
         counts = _write(traces, name, out)
     except OSError as error:
@@ -54,13 +54,6 @@ def _write(traces: Iterable[Trace], name: str, out: Path) -> Counter[str]:
         for trace in traces:
             counts["files"] += _write_files(trace, name, out, counts)
     return counts
-
-
-def _leaving(work: Workspace, reredactor: Reredactor) -> Iterator[Trace]:
-    """Yield the stored traces, redacted for export, one in memory at a time."""
-    for table in work.current("traces"):
-        for row in range(table.num_rows):
-            yield reredactor.redact_again(traces_from_table(table.slice(row, 1))[0]).trace
 
 
 def contexts_of(trace: Trace, counts: Counter[str]) -> list[Context]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from tracemill.flows.admission.reredaction import Reredactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.label_shard import ShownTrace
+from tracemill.flows.run_state.stored_traces import traces_of_table
 from tracemill.records.errors import ConfigError
 from tracemill.records.reply import TeacherReply
-from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
@@ -64,8 +64,7 @@ def hint_batches(work: Workspace, reredactor: Reredactor, selected: Container[st
     """Yield the selected traces that have failed actions, with the questions on them, a shard at a time."""
     for table in work.current("traces"):
         shown, questions = list[ShownTrace](), list[Question]()
-        for row in range(table.num_rows):
-            trace = traces_from_table(table.slice(row, 1))[0]
+        for trace in traces_of_table(table):
             if trace.trace_id not in selected or not any(True for _ in error_sites(trace)):
                 continue
             item = ShownTrace.of(trace, reredactor)

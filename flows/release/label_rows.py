@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from tracemill.data_cards.model.release_spec import LabelCount, LabelFigures
 from tracemill.flows.admission.reredaction import ReredactedTrace, Reredactor
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.release.load_pairs import read_traces
+from tracemill.flows.labeling.label_shard import group_replies
 from tracemill.flows.release.outcome_file import outcome_in_file, read_outcome_file
+from tracemill.flows.run_state.stored_traces import read_traces
 from tracemill.harnesses.presentation import Presentation
 from tracemill.normalize.normalizer import DJNormalizer
 from tracemill.pairs.action_labels import (
@@ -191,9 +192,7 @@ class _Reader:
         self, by: ReredactedTrace, votes: Mapping[str, StepVotes], replies: Sequence[TeacherReply]
     ) -> None:
         """Add the labels at a trace's steps with teachers' answers."""
-        answers: dict[str, list[TeacherReply]] = {}
-        for reply in replies:
-            answers.setdefault(reply.step_id, []).append(reply)
+        answers = group_replies(replies)
         for state in self._known(by.trace).states():
             name = str(state.step_id)
             step, given = votes.get(name), answers.get(name, [])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tracemill.flows.admission.reredaction import ReredactedTrace, Reredactor
 from tracemill.flows.config.pair_settings import PairSettings
+from tracemill.flows.run_state.stored_traces import read_traces
 from tracemill.harnesses.presentation import Presentation, present_context
 from tracemill.normalize.normalizer import DJNormalizer, NormalizedPairs, OperatorCount
 from tracemill.pairs.caps import apply_caps
@@ -17,7 +18,6 @@ from tracemill.records.message import render_turn
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, StepVotes
 from tracemill.records.state_keys import state_keys
 from tracemill.records.storage.table_rows import pairs_from_table, votes_from_table
-from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import MessageView, Trace, TraceState
 
@@ -86,13 +86,6 @@ def _with_both_outcomes(work: Workspace) -> frozenset[str]:
             if row["kind"] == "main" and row["instance_id"] and row["outcome"] != "unknown":
                 runs.setdefault((row["harness"], row["instance_id"]), {})[row["trace_id"]] = row["outcome"]
     return frozenset(name for run in runs.values() if len(set(run.values())) > 1 for name in run)
-
-
-def read_traces(work: Workspace, trace_ids: frozenset[str]) -> Iterator[Trace]:
-    """Read stored traces by their ids, one in memory at a time."""
-    for table in work.current("traces", trace_ids):
-        for row in range(table.num_rows):
-            yield traces_from_table(table.slice(row, 1))[0]
 
 
 @dataclass(frozen=True, slots=True)

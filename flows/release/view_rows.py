@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from tracemill.flows.admission.reredaction import ReredactedTrace, Reredactor
+from tracemill.flows.labeling.label_shard import group_replies
 from tracemill.flows.release.label_rows import replies_of_traces, show_labels, votes_of_traces
-from tracemill.flows.release.load_pairs import read_traces
+from tracemill.flows.run_state.stored_traces import read_traces
 from tracemill.harnesses.presentation import Presentation, present_all
 from tracemill.pairs.action_labels import describe_agreement
 from tracemill.pairs.other_views import Judgement, build_soft_step_view, build_step_run_views
@@ -99,9 +100,7 @@ def _soft(
     evidence: Mapping[str, str],
     wording: Wording,
 ) -> Iterator[SoftStep]:
-    by_step: dict[str, list[TeacherReply]] = {}
-    for reply in replies:
-        by_step.setdefault(reply.step_id, []).append(by.reply(reply))
+    by_step = group_replies([by.reply(reply) for reply in replies])
     for state in by.trace.states():
         step = votes.get(str(state.step_id))
         if step is not None:

@@ -36,6 +36,11 @@ def releases_beside_run_records(root: Path | None) -> Path:
     return (root or DEFAULT_WORKSPACE).expanduser() / "releases"
 
 
+def read_workspace(root: Path | None) -> Workspace:
+    """Open a workspace, or the one in this folder, only to read it. Raises WorkspaceError without one."""
+    return Workspace.open(root or DEFAULT_WORKSPACE, create=False, writes=False)
+
+
 def utc_now() -> str:
     """Return the time as `YYYY-MM-DDTHH:MM:SSZ`."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -64,7 +69,9 @@ def sole_writer(work: Workspace) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise _busy(work.root) from None
+            raise WorkspaceBusyError(
+                f"another tracemill is running on {work.root}", "one at a time", "wait for it"
+            ) from None
         if work.copy is None:
             yield
             return
@@ -74,10 +81,6 @@ def sole_writer(work: Workspace) -> Iterator[None]:
                 yield
             finally:
                 work.copy.push()
-
-
-def _busy(place: Path | str) -> WorkspaceBusyError:
-    return WorkspaceBusyError(f"another tracemill is running on {place}", "one at a time", "wait for it")
 
 
 class StartedRun(NamedTuple):
@@ -111,11 +114,9 @@ def start_run(
     """
     unfinished = None if new_run else unfinished_run(work, fingerprint, command)
     if unfinished and not (scheduled and unfinished.stopped):
-        path = work.run_dir(unfinished.run_id) / "run.json"
-        record = read_json_file(path)
-        assert isinstance(record, dict)
+        record = _record_of(work, unfinished.run_id)
         record.pop("error", None)
-        write_json(path, record | {"resumed_at": utc_now()})
+        _write_record(work, unfinished.run_id, record | {"resumed_at": utc_now()}, put=False)
         return unfinished
     run_id = new_run_id()
     write_json(
@@ -150,13 +151,9 @@ def unfinished_run(work: Workspace, fingerprint: str, command: str) -> StartedRu
 
 def begin_asking(work: Workspace, run_id: str, ledger_id: str) -> None:
     """Record, before anything may be spent, the ledger that holds the run's spending."""
-    path = work.run_dir(run_id) / "run.json"
-    record = read_json_file(path)
-    assert isinstance(record, dict)
+    record = _record_of(work, run_id)
     if record.get("ledger_id") != ledger_id:
-        write_json(path, record | {"ledger_id": ledger_id})
-        if work.copy is not None:
-            work.copy.put(f"runs/{run_id}/run.json")
+        _write_record(work, run_id, record | {"ledger_id": ledger_id})
 
 
 def ledger_of(work: Workspace, run_id: str) -> str | None:
@@ -178,16 +175,13 @@ def started_run(
     try:
         yield run
     except TracemillError as error:
-        path = work.run_dir(run.run_id) / "run.json"
         said = {
             "type": type(error).__name__,
             "refused": isinstance(error, PrivacyError),
             "message": str(error).splitlines()[0].rstrip(":"),
         }
         with suppress(TracemillError, OSError):
-            record = read_json_file(path)
-            if isinstance(record, dict):
-                write_json(path, record | {"error": said})
+            _write_record(work, run.run_id, _record_of(work, run.run_id) | {"error": said}, put=False)
         raise
 
 
@@ -196,22 +190,29 @@ def end_run(work: Workspace, run_id: str, summary: dict[str, Any]) -> None:
 
     A run with `at_cap` or `unfinished` among them can be resumed.
     """
-    path = work.run_dir(run_id) / "run.json"
-    record = read_json_file(path)
-    assert isinstance(record, dict)
     status = AT_CAP if summary.get("at_cap") else STOPPED if summary.get("unfinished") else FINISHED
-    record |= {"status": status, "ended_at": utc_now(), "summary": summary}
-    write_json(path, record)
-    if work.copy is not None:
-        work.copy.put(f"runs/{run_id}/run.json")
+    ended = {"status": status, "ended_at": utc_now(), "summary": summary}
+    _write_record(work, run_id, _record_of(work, run_id) | ended)
 
 
 def add_to_record(work: Workspace, run_id: str, **parts: Any) -> None:
     """Add later results, such as its release, to the record of an ended run."""
-    path = work.run_dir(run_id) / "run.json"
-    record = read_json_file(path)
-    assert isinstance(record, dict)
-    write_json(path, record | {"summary": record["summary"] | parts})
+    record = _record_of(work, run_id)
+    _write_record(work, run_id, record | {"summary": record["summary"] | parts}, put=False)
+
+
+def _record_of(work: Workspace, run_id: str) -> dict[str, Any]:
+    record = read_json_file(path := work.run_dir(run_id) / "run.json")
+    if not isinstance(record, dict):
+        raise WorkspaceError(f"{path} is not the record of a run", "a JSON object")
+    return record
+
+
+def _write_record(work: Workspace, run_id: str, record: dict[str, Any], put: bool = True) -> None:
+    """Write the record of a run; with `put` it is uploaded at once to the URL of a working copy."""
+    write_json(work.run_dir(run_id) / "run.json", record)
+    if put and work.copy is not None:
+        work.copy.put(f"runs/{run_id}/run.json")
 
 
 def run_number(work: Workspace, day: str) -> int:

@@ -1,5 +1,6 @@
-"""Look up the traces of a workspace by id, one shard in memory at a time."""
+"""Read the traces of a workspace, one shard in memory at a time."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 import pyarrow as pa
@@ -9,6 +10,18 @@ from tracemill.records.storage.shard_file import Shard
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Trace
+
+
+def read_traces(work: Workspace, trace_ids: frozenset[str] | None = None) -> Iterator[Trace]:
+    """Read stored traces, all or those with these ids, one in memory at a time."""
+    for table in work.current("traces", trace_ids):
+        yield from traces_of_table(table)
+
+
+def traces_of_table(table: pa.Table) -> Iterator[Trace]:
+    """Read the traces of a table, one in memory at a time."""
+    for row in range(table.num_rows):
+        yield traces_from_table(table.slice(row, 1))[0]
 
 
 class StoredTraces:

@@ -3,11 +3,9 @@
 `trainings/hints/<digest>.jsonl` in the workspace, until the training is finished.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -24,8 +22,9 @@ from tracemill.flows.training.workspace_rows import (
     write_rows,
 )
 from tracemill.records.errors import TrainingError
-from tracemill.records.message import Message, ToolCall
+from tracemill.records.message import Message
 from tracemill.records.storage.workspace import Workspace
+from tracemill.train.consensus.state_rows import message_of
 from tracemill.train.hints.error_sites import ErrorSite
 from tracemill.train.hints.hint_rows import WriteHint, build_hint_rows, template_hint
 from tracemill.train.hints.hint_text import Hint, add_agreed_action
@@ -87,21 +86,7 @@ def _agreed_actions(release: Path) -> dict[str, Message]:
     """Return the actions that teachers agreed on by step, in the training rows."""
     found = dict[str, Message]()
     for file in (release / "data" / "agreed").glob(f"{TRAIN}*.parquet"):
-        for row in _rows(file, ["step_id", "completion"]):
-            found[row["step_id"]] = _message(row["completion"][0])
+        table: pa.Table = ds.dataset(file).to_table(columns=["step_id", "completion"])
+        for row in table.to_pylist():
+            found[row["step_id"]] = message_of(row["completion"][0])
     return found
-
-
-def _rows(file: Path, columns: list[str]) -> list[dict[str, Any]]:
-    table: pa.Table = ds.dataset(file).to_table(columns=columns)
-    return table.to_pylist()
-
-
-def _message(wire: dict[str, Any]) -> Message:
-    calls = []
-    for call in wire.get("tool_calls") or ():
-        made = json.loads(call) if isinstance(call, str) else call
-        arguments = made["function"]["arguments"]
-        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        calls.append(ToolCall(made.get("id") or "", made["function"]["name"], text))
-    return Message("assistant", wire.get("content") or "", tuple(calls))

@@ -12,10 +12,10 @@ import pyarrow.dataset as ds
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.run_state.run_records import HINT_ROWS, STATE_ROWS
+from tracemill.flows.run_state.stored_traces import read_traces
 from tracemill.records.errors import TrainingError
 from tracemill.records.identity import StepId, digest
 from tracemill.records.storage.atomic_files import write_atomically
-from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Trace
 from tracemill.train.training_job import TrainingRelease
@@ -49,12 +49,8 @@ def held_out_traces(release: Path) -> set[str]:
 
 
 def stored_traces(work: Workspace, held_out: Container[str]) -> Iterator[Trace]:
-    """Yield every stored trace that is not held out, as it is stored, one in memory at a time."""
-    for table in work.current("traces"):
-        for row in range(table.num_rows):
-            [trace] = traces_from_table(table.slice(row, 1))
-            if trace.trace_id not in held_out:
-                yield trace
+    """Return every stored trace that is not held out, as it is stored, one in memory at a time."""
+    return (trace for trace in read_traces(work) if trace.trace_id not in held_out)
 
 
 def write_rows(settings: RunSettings, folder: Path, rows: Iterable[Mapping[str, Any]]) -> Path | None:

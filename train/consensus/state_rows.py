@@ -105,9 +105,10 @@ def count_simulated_states(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def message_of(wire: Mapping[str, Any], failed: bool = False) -> Message:
-    """Return a message of a conversation; arguments of calls may be objects or texts."""
+    """Return a message of a conversation; a call may be a text of JSON, and so may its arguments."""
     calls = []
-    for call in wire.get("tool_calls") or ():
+    for given in wire.get("tool_calls") or ():
+        call = json.loads(given) if isinstance(given, str) else given
         function = call["function"]
         arguments = function.get("arguments", "")
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
