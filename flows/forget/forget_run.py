@@ -17,17 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from tracemill.flows.admission.forgotten_list import ForgottenList
 from tracemill.flows.admission.glob_patterns import glob_folder_names
 from tracemill.flows.admission.text_search import GONE, scrub_searched_text
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent import load_consents, save_consents
 from tracemill.flows.forget.find_targets import ForgetTargets, find_target, find_target_json_files
-from tracemill.flows.forget.forget_output import ForgetRemains, forget_output_rows, record_of, say_plan
+from tracemill.flows.forget.forget_output import ForgetRemains, record_of, say_plan
 from tracemill.flows.labeling.gate_weights import gate_weights_folder
-from tracemill.flows.run_state.closing_table import print_closing
 from tracemill.flows.run_state.publish_log import read_publish_log
 from tracemill.flows.run_state.run_records import HINT_ROWS, STATE_ROWS, sole_writer
 from tracemill.flows.runtime.terminal import confirm_on_terminal
@@ -48,9 +45,9 @@ _NAMING = frozenset(("path", "sources", "projects", "project", "repository", "na
 
 
 def forget_target(
-    settings: RunSettings, target: str, kind: str | None, yes: bool, everything: bool, as_json: bool
-) -> None:
-    """Remove the target; print a record of the removed data and of what remains to be done.
+    settings: RunSettings, target: str, kind: str | None, yes: bool, everything: bool
+) -> dict[str, Any]:
+    """Remove the target; return a record of the removed data and of what remains to be done.
 
     `-` reads the target from stdin. `yes` confirms it; `everything` is needed too if more may be removed
     than was meant.
@@ -75,14 +72,7 @@ def forget_target(
                 )
         else:
             _confirm(work, found, yes, everything)
-        record = remove_targets(work, ledger, found, target)
-    if as_json:
-        sys.stdout.write(json.dumps(record) + "\n")
-    else:
-        width = None if sys.stdout.isatty() else 100
-        print_closing(
-            Console(width=width, highlight=False), forget_output_rows(record), "tracemill privacy forget"
-        )
+        return remove_targets(work, ledger, found, target)
 
 
 def _clean_up(work: Workspace) -> None:

@@ -75,11 +75,9 @@ def settings(tmp_path: Path) -> RunSettings:
     return made
 
 
-def forget(settings: RunSettings, target: str, capsys: pytest.CaptureFixture[str], **flags: Any) -> dict:
+def forget(settings: RunSettings, target: str, **flags: Any) -> dict:
     flags = {"kind": None, "yes": True, "everything": False} | flags
-    capsys.readouterr()
-    forget_target(settings, target, as_json=True, **flags)
-    return json.loads(capsys.readouterr().out)
+    return forget_target(settings, target, **flags)
 
 
 def left(settings: RunSettings) -> set[int]:
@@ -89,34 +87,28 @@ def left(settings: RunSettings) -> set[int]:
     return {int((trace.started_at or "")[8:10]) - 1 for trace in traces}
 
 
-def test_a_redacted_text_is_found_by_its_placeholders_in_any_case(
-    settings: RunSettings, capsys: pytest.CaptureFixture[str]
-) -> None:
-    record = forget(settings, MAIL, capsys)
+def test_a_redacted_text_is_found_by_its_placeholders_in_any_case(settings: RunSettings) -> None:
+    record = forget(settings, MAIL)
     assert (record["traces"], record["replaced"]) == (2, 2)
     assert left(settings) == {0, 3, 4, 5, 6}
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-def test_case_and_normal_form_are_alike(
-    settings: RunSettings, capsys: pytest.CaptureFixture[str], form: Any
-) -> None:
+def test_case_and_normal_form_are_alike(settings: RunSettings, form: Any) -> None:
     target = unicodedata.normalize(form, "käthe MÜSSIG-nordlicht")
-    record = forget(settings, target, capsys)
+    record = forget(settings, target)
     assert (record["traces"], record["replaced"]) == (2, 0)
     assert left(settings) == {0, 1, 2, 5, 6}
 
 
-def test_a_text_is_kept_out_of_sessions_yet_to_come_and_its_list_says_nothing(
-    settings: RunSettings, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_text_is_kept_out_of_sessions_yet_to_come_and_its_list_says_nothing(settings: RunSettings) -> None:
     absent = "Projekt Zwiebelturm"
     with pytest.raises(WorkspaceError, match="nor a placeholder of such a text"):
-        forget(settings, absent, capsys)
+        forget(settings, absent)
     assert not (settings.workspace / "forgotten.json").exists()
-    record = forget(settings, absent, capsys, kind="value")
+    record = forget(settings, absent, kind="value")
     assert (record["kind"], record["traces"]) == ("value", 0)
-    forget(settings, MAIL, capsys)
+    forget(settings, MAIL)
     listed = (settings.workspace / "forgotten.json").read_text()
     assert not any(part in listed.casefold() for part in ("zwiebel", "hans", "turm"))
     folder = settings.sources.claude_code[0]
@@ -128,20 +120,18 @@ def test_a_text_is_kept_out_of_sessions_yet_to_come_and_its_list_says_nothing(
     assert left(settings) == {0, 3, 4, 5, 6, 9}
 
 
-def test_more_than_half_and_parts_of_placeholders_want_all(
-    settings: RunSettings, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_more_than_half_and_parts_of_placeholders_want_all(settings: RunSettings) -> None:
     with pytest.raises(PrivacyError, match=r"7 of 7 traces would be removed; .*--yes --all"):
-        forget(settings, "I see.", capsys)
+        forget(settings, "I see.")
     with pytest.raises(
         PrivacyError, match="2 of 7 traces would be removed; the text is part of what redaction writes"
     ):
-        forget(settings, "EMAIL", capsys)
+        forget(settings, "EMAIL")
     with pytest.raises(PrivacyError, match="not confirmed: 7 of 7 traces"):
-        forget(settings, "I see.", capsys, yes=False, everything=True)
+        forget(settings, "I see.", yes=False, everything=True)
     assert left(settings) == set(range(7))
-    assert forget(settings, "EMAIL", capsys, everything=True)["traces"] == 2
-    assert forget(settings, "I see.", capsys, everything=True)["traces"] == 5
+    assert forget(settings, "EMAIL", everything=True)["traces"] == 2
+    assert forget(settings, "I see.", everything=True)["traces"] == 5
 
 
 def test_a_needle_finds_every_case_form_and_escape() -> None:

@@ -120,5 +120,5 @@ def test_weights_are_forgotten_with_what_they_were_learned_from(tmp_path: Path) 
     assert len(list(gate_weights_folder(work).iterdir())) == 2
     some = min(work.current("traces"), key=len).column("trace_id").to_pylist()[0]
     settings = load_settings(None, {"workspace": str(folder)})
-    forget_target(settings, some, "trace", True, True, True)
+    forget_target(settings, some, "trace", True, True)
     assert not gate_weights_folder(work).exists()

@@ -296,7 +296,6 @@ def test_a_forgotten_session_is_gone_from_the_hints_and_the_models_that_saw_it_a
     server: RunningStubServer,
     release: TrainingRelease,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.delitem(MARK, SIMULATED_HEADER)  # as a real model answers
     settings = settings_of(folder, server.url)
@@ -304,9 +303,7 @@ def test_a_forgotten_session_is_gone_from_the_hints_and_the_models_that_saw_it_a
     assert not any(row["simulated"] for row in rows)
     trace_id = StepId.parse(rows[0]["step_id"]).trace_id
     (folder / "trainings" / "states").mkdir()  # of a training on what teachers answered
-    capsys.readouterr()
-    forget_target(settings, trace_id, "trace", yes=True, everything=False, as_json=True)
-    record = json.loads(capsys.readouterr().out)
+    record = forget_target(settings, trace_id, "trace", yes=True, everything=False)
     assert f"What was sent to {WRITER} (simulated), under their terms." in record["remains"]
     assert not (folder / "trainings" / "hints").exists()
     assert not (folder / "trainings" / "states").exists()

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tracemill.cli.commands import diff_command, estimate_command, list_command
+from tracemill.cli.release_group import diff, list_versions
+from tracemill.cli.replay import estimate
 from tracemill.cli.workspace_status import show_workspace
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.estimate_cost import estimate_cost
@@ -45,13 +46,13 @@ def test_what_only_reads_needs_no_right_to_write(asked: RunSettings, capsys: Any
     root, before = asked.workspace, files_in(asked.workspace)
     show_workspace(root, 1, None, 7, True)
     assert sum(json.loads(capsys.readouterr().out)["pairs"].values()) > 0
-    list_command(root, None, True)
+    list_versions(None, root, True)
     assert json.loads(capsys.readouterr().out) == {"releases": []}
     with pytest.raises(ReleaseError):  # there is none
-        diff_command(root, "a@1", "a@2", True)
+        diff("a@1", "a@2", root, True)
     assert scan_path(root, None, [], True) in (0, 1, 3)
     capsys.readouterr()
-    estimate_command(asked, False, True)
+    estimate(None, root, "simulated", 1, json=True)
     found = json.loads(capsys.readouterr().out)
     assert files_in(root) == before
     root.chmod(0o700)

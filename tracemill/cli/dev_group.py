@@ -66,10 +66,21 @@ def normalize(
     json: Json = False,
 ) -> None:
     """Show what a recipe keeps and drops; write no release."""
-    from tracemill.cli.commands import normalize_command
+    from tracemill.cli.commands import say
     from tracemill.flows.config.run_settings import load_settings
+    from tracemill.flows.run_state.stale_labels import stale_labels_text
+    from tracemill.flows.workspace_commands import preview_release
 
     over = run_overrides(workspace)
     if recipe is not None:
         over["normalize"] = {"recipe": str(recipe)}
-    normalize_command(load_settings(config, over), json)
+    record = preview_release(load_settings(config, over))
+    rows = [
+        (item["operator"], f"{item['rows_in']:,} in, {item['dropped']:,} dropped")
+        for item in record["operators"]
+    ]
+    rows.append(("kept", f"{record['kept']:,}"))
+    rows += [(f"split {name}", f"{count:,}") for name, count in record["splits"].items()]
+    if newer := stale_labels_text(record["newer_answers"]):
+        rows.append(("stale answers", newer))
+    say(rows, f"tracemill dev normalize ({record['recipe']})", record, json)

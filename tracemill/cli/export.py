@@ -1,5 +1,6 @@
 """`tracemill export` on the command line."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,7 +23,12 @@ def export(
     json: Json = False,
 ) -> None:
     """Write stored traces as chat rows, ATIF trajectories or session traces of the Hub. Sends nothing."""
-    from tracemill.cli.commands import export_command
+    from tracemill.cli.commands import plain_value, program_name, say
     from tracemill.flows.config.run_settings import load_settings
+    from tracemill.flows.export.export_run import export_traces
 
-    export_command(load_settings(config, run_overrides(workspace)), form, out, json)
+    record = export_traces(load_settings(config, run_overrides(workspace)), form, out)
+    rows = [(key.replace("_", " "), plain_value(value)) for key, value in record.items()]
+    say(rows, "tracemill export", record, json)
+    if not json:
+        typer.echo(f"next     {program_name()} privacy scan {shlex.quote(str(out))}")

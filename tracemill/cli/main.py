@@ -4,10 +4,8 @@ Exit codes: 0 done, 1 no teacher answered or a training failed, 2 bad input (one
 had spent its cap before and asked nothing, 130 interrupted.
 """
 
-import gc
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +16,7 @@ from tracemill.cli.evaluate import evaluate
 from tracemill.cli.export import export
 from tracemill.cli.formats_group import formats_app
 from tracemill.cli.grouped_help import GroupedHelp
+from tracemill.cli.ingest import ingest
 from tracemill.cli.init import init
 from tracemill.cli.judge import judge
 from tracemill.cli.options import (
@@ -39,7 +38,6 @@ from tracemill.cli.options import (
     OpenHands,
     Paths,
     Preset,
-    PrivacyConfig,
     Project,
     Quiet,
     QuietStage,
@@ -147,58 +145,7 @@ def run(
     run_command(settings, json, yes, fresh, "quiet" if quiet else "verbose" if verbose else "normal")
 
 
-@app.command()
-def ingest(
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(help="Session files, folders or URLs of Parquet files.", show_default=False),
-    ] = None,
-    hub: HubSources = None,
-    form: Format = None,
-    min_age: MinAge = None,
-    sample: Sample = None,
-    seed: SampleSeed = None,
-    project: Project = None,
-    deny_project: DenyProject = None,
-    since: Since = None,
-    until: Until = None,
-    workspace: WorkspaceOption = None,
-    privacy: PrivacyConfig = None,
-    reredact: Reredact = False,
-    unredacted: Annotated[
-        bool, typer.Option("--unredacted", help="Keep text as recorded, in a folder of its own.")
-    ] = False,
-    forgotten: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR", help="With --unredacted: omit sessions that this workspace forgot; repeatable."
-        ),
-    ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            metavar="N",
-            min=1,
-            help="Maximum number of processes.",
-            show_default="by size and processors",
-        ),
-    ] = None,
-    quiet: QuietStage = False,
-    json: Json = False,
-) -> None:
-    """Read sessions, redact them and store their traces."""
-    gc.set_threshold(100_000, 50, 100)  # sessions make few cycles: saves a tenth of the CPU time
-    from tracemill.cli.ingest import ingest_asked
-
-    sources = source_overrides(paths, hub, form, min_age)
-    chosen = select_overrides(project, deny_project, since, until)
-    options = {"unredacted": unredacted, "jobs": jobs, "reredact": reredact}
-    sampled = sample_overrides(sample, seed)
-    ingest_asked(workspace, sources, chosen, sampled, privacy, forgotten or (), options, json)
-
-
+app.command()(ingest)
 app.command()(replay)
 
 
@@ -210,10 +157,21 @@ def label(
     json: Json = False,
 ) -> None:
     """Make pairs from teachers' votes and self-repairs. Costs nothing."""
-    from tracemill.cli.commands import label_command
+    from tracemill.cli.commands import say
     from tracemill.flows.config.run_settings import load_settings
+    from tracemill.flows.run_state.closing_table import count_lines
+    from tracemill.flows.run_state.closing_words import in_plain_words
+    from tracemill.flows.workspace_commands import label_workspace
 
-    label_command(load_settings(config, run_overrides(workspace)), json)
+    summary = label_workspace(load_settings(config, run_overrides(workspace)))
+    rows = [
+        ("votes", count_lines(in_plain_words(summary.verdicts)) or "none"),
+        ("self-repairs not used", count_lines(summary.hindsight_skips) or "none"),
+        ("pairs made", count_lines(in_plain_words(summary.pairs)) or "none"),
+    ]
+    if summary.pair_skips:
+        rows.insert(2, ("other pairs not made", count_lines(dict(summary.pair_skips))))
+    say(rows, "tracemill label", summary.to_json(), json)
 
 
 app.command()(estimate)

@@ -28,24 +28,20 @@ def source_overrides(
         raise ConfigError("a --hub is empty", "a dataset, OWNER/NAME")
     if form == "":
         raise ConfigError("--format is empty", "the name of a format", "see `tracemill formats list`")
-    given = {"paths": paths, "hub": hub, "format": form, "min_age_minutes": min_age}
-    return {key: value for key, value in given.items() if value is not None and value != []}
+    return _given(paths=paths, hub=hub, format=form, min_age_minutes=min_age)
 
 
 def sample_overrides(size: int | None, seed: int | None) -> dict[str, Any]:
     """Return the table `[sample]`; empty where neither is given."""
-    given = {"max_traces": size, "seed": seed}
-    chosen = {key: value for key, value in given.items() if value is not None}
-    return {"sample": chosen} if chosen else {}
+    return _given(sample=_given(max_traces=size, seed=seed))
 
 
 def select_overrides(
     project: Sequence[str] | None, deny_project: Sequence[str] | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
     """Return the table `[select]`; empty if nothing is given."""
-    given = {"projects": project, "deny_projects": deny_project, "since": since, "until": until}
-    chosen = {key: value for key, value in given.items() if value}
-    return {"select": chosen} if chosen else {}
+    chosen = _given(projects=project, deny_projects=deny_project, since=since or None, until=until or None)
+    return _given(select=chosen)
 
 
 def run_overrides(
@@ -59,24 +55,15 @@ def run_overrides(
     gate_share: float | None = None,
 ) -> dict[str, Any]:
     """Return the overrides from the options of a run."""
-    over: dict[str, Any] = {}
-    if workspace is not None:
-        over["workspace"] = str(workspace)
-    if preset is not None:
-        over["preset"] = preset
-    if max_usd is not None:
-        over["budget"] = {"max_total_usd": max_usd}
-    if name is not None:
-        over["release"] = {"name": name}
-    if concurrency is not None:
-        over["replay"] = {"concurrency": concurrency}
-    if reredact:
-        over.setdefault("replay", {})["reredact"] = True
-    if gate_share is not None:
-        over["gate"] = {"share": gate_share}
-    if accept_terms:
-        over["accept_terms"] = True
-    return over
+    return _given(
+        workspace=workspace and str(workspace),
+        preset=preset,
+        budget=_given(max_total_usd=max_usd),
+        release=_given(name=name),
+        replay=_given(concurrency=concurrency, reredact=reredact),
+        gate=_given(share=gate_share),
+        accept_terms=accept_terms,
+    )
 
 
 def release_overrides(
@@ -86,9 +73,12 @@ def release_overrides(
     redact_findings: bool = False,
 ) -> dict[str, Any]:
     """Return `over` with the treatment of findings, and the request to rebuild splits, in `[release]`."""
-    release: dict[str, Any] = {"allow_findings": allow_finding} if allow_finding else {}
-    if rebuild:
-        release["rebuild"] = True
-    if redact_findings:
-        release["redact_findings"] = True
-    return {**over, "release": {**over.get("release", {}), **release}} if release else over
+    given = _given(allow_findings=allow_finding, rebuild=rebuild, redact_findings=redact_findings)
+    return over | _given(release=over.get("release", {}) | given)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Return the options but those without a value: None, an unset flag, an empty list or table."""
+    return {
+        key: value for key, value in options.items() if value is not False and value not in (None, [], {})
+    }

@@ -13,6 +13,7 @@ from tracemill.cli.options import (
     PrivacyConfig,
     WorkspaceOption,
 )
+from tracemill.cli.overrides import run_overrides
 
 privacy_app = typer.Typer(
     help="Find private data in any file; remove it from a workspace.", no_args_is_help=True
@@ -79,9 +80,10 @@ def forget(
 
     A text takes every trace that holds it. Later runs keep it out.
     """
-    from tracemill.cli.overrides import run_overrides
+    from tracemill.cli.commands import say
     from tracemill.flows.config.run_settings import load_settings
+    from tracemill.flows.forget.forget_output import forget_output_rows
     from tracemill.flows.forget.forget_run import forget_target
 
-    settings = load_settings(config, run_overrides(workspace))
-    forget_target(settings, target, kind, yes, everything, json)
+    record = forget_target(load_settings(config, run_overrides(workspace)), target, kind, yes, everything)
+    say(forget_output_rows(record), "tracemill privacy forget", record, json)

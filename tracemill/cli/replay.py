@@ -56,14 +56,26 @@ def replay(
     """
     asked = run_overrides(workspace, preset, max_usd, None, concurrency, reredact, accept_terms, gate_share)
     settings = _settings(config, asked, select_overrides(project, deny_project, since, until))
-    if dry_run:
-        from tracemill.cli.commands import dry_run_command
+    if not dry_run:
+        from tracemill.cli.commands import replay_command
 
-        dry_run_command(settings, json)
+        replay_command(settings, json, yes, fresh)
         return
-    from tracemill.cli.commands import replay_command
+    from tracemill.cli.commands import plain_value, say
+    from tracemill.cli.estimate_output import estimate_later_text
+    from tracemill.flows.estimate.dry_run import write_requests
 
-    replay_command(settings, json, yes, fresh)
+    record = write_requests(settings)
+    rows = [("requests", plain_value(record["requests"])), ("written to", record["path"])]
+    if long := {name: count for name, count in record["too_long"].items() if count}:
+        rows.insert(1, ("longer than context", plain_value(long)))
+    if record["decided_later"]:
+        rows.insert(1, ("decided later", estimate_later_text(record["decided_later"])))
+    if record["send_nothing"]:
+        rows.append(("send nothing", plain_value(record["send_nothing"])))
+    if record["not_shown"]:
+        rows.append(("not shown", f"{plain_value(record['not_shown'])}: requests in a form of their own"))
+    say(rows, "tracemill replay --dry-run", record, json)
 
 
 def estimate(
@@ -84,11 +96,14 @@ def estimate(
     json: Json = False,
 ) -> None:
     """Predict calls, cost and time of a replay. Spends nothing, works offline."""
-    from tracemill.cli.commands import estimate_command
+    from tracemill.cli.commands import say
+    from tracemill.cli.estimate_output import estimate_rows
+    from tracemill.flows.estimate.estimate_cost import estimate_cost
 
     asked = run_overrides(workspace, preset, max_usd, None, concurrency, reredact, gate_share=gate_share)
     chosen = select_overrides(project, deny_project, since, until)
-    estimate_command(_settings(config, asked, chosen), refresh, json)
+    found = estimate_cost(_settings(config, asked, chosen), refresh)
+    say(estimate_rows(found), "tracemill estimate", found.to_json(), json)
 
 
 def _settings(config: Path | None, *overrides: dict[str, Any]) -> "RunSettings":

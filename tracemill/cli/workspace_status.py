@@ -21,7 +21,7 @@ from tracemill.flows.record_table import record_rows
 from tracemill.flows.release.load_pairs import find_siblings, load_pairs
 from tracemill.flows.run_state.closing_table import print_closing
 from tracemill.flows.run_state.recent_runs import is_locked, print_recent_runs, recent_runs
-from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE, RUNNING, last_error, last_run
+from tracemill.flows.run_state.run_records import RUNNING, last_error, last_run, read_workspace
 from tracemill.flows.run_state.stored_traces import StoredTraces
 from tracemill.flows.short_table import short_rows
 from tracemill.records.identity import StepId
@@ -50,7 +50,7 @@ def show_workspace(
     """
     if source is not None:
         LABEL_SOURCES.get(source)
-    work = Workspace.open(root or DEFAULT_WORKSPACE, create=False, writes=False)
+    work = read_workspace(root)
     if as_json:
         sys.stdout.write(json.dumps(_as_json(work, _stored_pairs(work, source), nights)) + "\n")
         return
