@@ -42,8 +42,8 @@ from tracemill.flows.run_artifacts import (
     show_closing_table,
     show_release,
 )
-from tracemill.flows.run_state.losses import losses_of
 from tracemill.flows.run_state.run_records import RUNNING, last_run, today
+from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.error_masking import mask_errors, unmask_errors
 from tracemill.flows.runtime.interrupts import handle_termination, remember_interrupts
 from tracemill.flows.runtime.prefect_events import emit_harvested, emit_run_failed
@@ -140,7 +140,7 @@ def harvest(config: str, workspace: str | None = None) -> Outcome:
     counts = summary["traces"], summary["calls"]
     get_run_logger().info("run %s: %s traces, %s calls", record["run_id"], *counts)
     emit_harvested(settings.release.name, record["run_id"])
-    return _ended(record, losses_of(record))
+    return _ended(record, _losses_of(record))
 
 
 @flow(name="release", flow_run_name=name_release_run, persist_result=False, validate_parameters=False)
@@ -249,3 +249,19 @@ def _has_asked(settings: RunSettings) -> bool:
     """Return whether the interrupted run had begun to ask teachers."""
     last = last_run(Workspace(settings.workspace))
     return last is not None and last.get("status") == RUNNING and "ledger_id" in last
+
+
+def _losses_of(record: dict[str, Any]) -> list[str]:
+    """Return a line for each kind of loss in a run's record, counts only."""
+    summary = Summary.from_json(record["summary"])
+    unread = len(record.get("unread_files", ())) or summary.unread.total()
+    counted = (
+        (unread, "files not read"),
+        (summary.failures.total(), "questions failed"),
+        (len(summary.outages), "teachers given up"),
+        (summary.left_over, "questions left for the next run"),
+    )
+    lines = [f"{count:,} {what}" for count, what in counted if count]
+    if record["at_cap"]:
+        lines.append("stopped at the cap")
+    return lines

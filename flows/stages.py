@@ -47,8 +47,8 @@ from tracemill.flows.run_state.run_records import StartedRun
 from tracemill.flows.run_state.run_summary import Summary, add_up
 from tracemill.flows.runtime.prefect_events import emit_release_created
 from tracemill.flows.runtime.progress import ProgressMeter, progress_meter
+from tracemill.flows.runtime.ray_pool import RayPool
 from tracemill.flows.runtime.terminal import say_lines
-from tracemill.flows.runtime.worker_pool import WorkerPool
 from tracemill.harnesses.presentation import PRESENTATION_VERSION
 from tracemill.normalize.datajuicer.recipe import OPERATORS_VERSION
 from tracemill.normalize.normalizer import DJNormalizer
@@ -188,7 +188,7 @@ def _load(context: RunContext, batches: Iterable[Sequence[str]], concurrency: in
 
 @contextmanager
 def _label_ahead(
-    context: RunContext, pool: WorkerPool, batches: Sequence[Sequence[str]]
+    context: RunContext, pool: RayPool, batches: Sequence[Sequence[str]]
 ) -> Iterator[Iterator[BatchShard]]:
     """Run asking and labelling of batches in workers, ahead of the stages that merge their results."""
     sent = replace(

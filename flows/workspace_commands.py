@@ -48,8 +48,7 @@ from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary, money
 from tracemill.flows.run_state.stale_labels import count_stale_labels
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
 from tracemill.flows.runtime.prefect_events import emit_budget_reached
-from tracemill.flows.runtime.ray_pool import open_ray_pool
-from tracemill.flows.runtime.worker_pool import WorkerPool
+from tracemill.flows.runtime.ray_pool import RayPool, open_ray_pool
 from tracemill.flows.stages import ASK, CONSENT, LABEL, PUBLISH, RELEASE, STAGES, RunContext
 from tracemill.privacy.redaction.redactor import TODAYS_RULES, RuleSet
 from tracemill.records.errors import ConfigError
@@ -112,7 +111,7 @@ def run_prepared(
 
 
 @contextmanager
-def _pool_of(settings: RunSettings) -> Iterator[WorkerPool | None]:
+def _pool_of(settings: RunSettings) -> Iterator[RayPool | None]:
     """Open the workers of a configuration; None if this process does all the work."""
     cluster = settings.cluster
     if not cluster.is_used:

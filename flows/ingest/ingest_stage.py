@@ -15,7 +15,7 @@ from tracemill.flows.ingest.reuse_traces import trace_reuse_marks
 from tracemill.flows.pipeline import ShardResult, Stage, StageContext, StagePass
 from tracemill.flows.run_state.run_records import write_manifest
 from tracemill.flows.runtime.progress import progress_meter
-from tracemill.flows.runtime.worker_pool import WorkerPool
+from tracemill.flows.runtime.ray_pool import RayPool
 from tracemill.flows.sources.shard_plan import SourcePlan
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.ingesters.reading.source_file import SourceFile
@@ -42,7 +42,7 @@ class IngestContext(StageContext):
     """Context of stages that read sources; `inputs` is None if no sources are read."""
 
     inputs: IngestInputs | None = None
-    pool: WorkerPool | None = None
+    pool: RayPool | None = None
     """The workers that do shards ahead of the stages; None if this process does them."""
 
 

@@ -12,19 +12,22 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from tracemill.flows.runtime.error_masking import MaskedError
 from tracemill.flows.runtime.interrupts import hold_interrupts, pass_on_interrupt
-from tracemill.flows.runtime.worker_pool import J, OpenWorker, R
 from tracemill.records.errors import ClusterError, ConfigError
 
+J = TypeVar("J")
+R = TypeVar("R")
+OpenWorker = Callable[[], AbstractContextManager[Callable[[J], R]]]
+"""Opens, in a worker, what does one job after another; both sides of it are pickled."""
 _STORE_BYTES = 100 * 1024 * 1024
 """Memory of a local object store: results are small."""
 _RESTARTS = 3
@@ -115,9 +118,10 @@ class RayPool:
 
     @contextmanager
     def map(self, open_worker: OpenWorker[J, R], jobs: Sequence[J]) -> Iterator[Iterator[R]]:
-        """Yield the result of each job in order.
+        """Yield the result of each job in order; an error of a job is raised in its place.
 
-        Raises ClusterError if the cluster has no room for the workers, or loses them too often.
+        Jobs that have not started at the end of the block are dropped. Raises ClusterError if the cluster has
+        no room for the workers, or loses them too often.
         """
         if not jobs:
             yield iter(())

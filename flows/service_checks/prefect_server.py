@@ -112,7 +112,7 @@ def _check_workers(client: "SyncPrefectClient", deployments: "Sequence[Deploymen
     found, faults = [], []
     for pool in pools:
         workers = client.read_workers_for_work_pool(pool)
-        online = sum(_is_online(worker) for worker in workers)
+        online = sum(str(_value(worker.status)) == "ONLINE" for worker in workers)
         found.append(f"{pool} ({online} online)")
         if not online:
             faults.append(f"the pool {pool} has no worker: run `prefect worker start --pool {pool}`")
@@ -124,10 +124,6 @@ def _check_workers(client: "SyncPrefectClient", deployments: "Sequence[Deploymen
     if faults:
         return LiveCheck("workers", "failed", "; ".join(faults))
     return LiveCheck("workers", "ok", ", ".join(found) or "no deployment of tracemill")
-
-
-def _is_online(worker: Any) -> bool:
-    return str(_value(worker.status)) == "ONLINE"
 
 
 def _value(status: Any) -> object:

@@ -27,8 +27,7 @@ from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.runtime.named_server import names_a_server
 from tracemill.flows.service_checks.accounts import check_hub_token, check_keys
 from tracemill.flows.service_checks.clock import ClockReading, check_clock, compare_clock, read_http_date
-from tracemill.flows.service_checks.disk import check_disk
-from tracemill.flows.service_checks.ledger import check_ledger_of
+from tracemill.flows.service_checks.run_service_checks import check_disk, check_ledger_of
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.openrouter_stub.server import running
