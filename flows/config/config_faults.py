@@ -50,12 +50,13 @@ def _keys_at(place: Sequence[str | int], settings: type[BaseModel]) -> set[str]:
     for part in place:
         fields = [model.model_fields[str(part)] for model in models if str(part) in model.model_fields]
         if fields:  # else the index of a list, or the name of a kind
-            models = {each for field in fields for each in _models_in(field.annotation)}
+            models = {each for field in fields for each in models_in(field.annotation)}
     return {key for model in models for key in model.model_fields}
 
 
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for each in get_args(annotation):
-        yield from _models_in(each)
+        yield from models_in(each)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from tracemill.flows.config.config_faults import models_in
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.records.errors import ConfigError
 from tracemill.teachers.registry import TEACHERS
@@ -45,12 +46,12 @@ def config_schema() -> dict[str, Any]:
 
 def _of_model(model: type[BaseModel]) -> dict[str, Any]:
     schema = model.model_json_schema()
-    told = {each.__name__: _field_docstrings(each) for each in _models(model)}
+    texts = {each.__name__: _field_docstrings(each) for each in _models(model)}
     for name, part in ((model.__name__, schema), *schema.get("$defs", {}).items()):
         part.pop("title", None)
         part["description"] = " ".join(part.get("description", "").split())
         for key, value in part.get("properties", {}).items():
-            part["properties"][key] = _plain(value, told[name].get(key))
+            part["properties"][key] = _plain(value, texts[name].get(key))
     return schema
 
 
@@ -73,15 +74,8 @@ def _models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
     """Yield a model and those of its tables."""
     yield model
     for field in model.model_fields.values():
-        for kind in (field.annotation, *_arguments(field.annotation)):
-            if isinstance(kind, type) and issubclass(kind, BaseModel):
-                yield from _models(kind)
-
-
-def _arguments(annotation: Any) -> Iterator[Any]:
-    for argument in getattr(annotation, "__args__", ()):
-        yield argument
-        yield from _arguments(argument)
+        for kind in models_in(field.annotation):
+            yield from _models(kind)
 
 
 def _field_docstrings(model: type[BaseModel]) -> dict[str, str]:

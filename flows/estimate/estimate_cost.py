@@ -35,6 +35,12 @@ from tracemill.teachers.planning.prompt_length import find_overlong_prompts
 from tracemill.teachers.pricing.cache_rules import CacheRule, cache_rule
 from tracemill.teachers.pricing.price_book import PriceBook
 
+_SUMMED = (
+    *("calls", "calls_early", "bought", "too_long", "prompt_tokens", "answer_tokens"),
+    *("usd_uncached", "usd_cached", "usd_early"),
+)
+"""Figures of which all teachers together have the sum."""
+
 
 @dataclass(slots=True)
 class CostFigures:
@@ -314,15 +320,7 @@ def _total(figures: Sequence[CostFigures], tallies: Sequence[_Tally], concurrenc
     busy_s = sum(f.calls * f.measured.latency_s for f in figures) / max(concurrency, 1)
     total = CostFigures("all", wall_s=max([busy_s, *(f.wall_s for f in figures)]))
     total.states = len({step for tally in tallies for _, step, _ in tally.calls})
-    for f in figures:
-        total.calls += f.calls
-        total.calls_early += f.calls_early
-        total.bought += f.bought
-        total.prompt_tokens += f.prompt_tokens
-        total.answer_tokens += f.answer_tokens
-        total.usd_uncached += f.usd_uncached
-        total.usd_cached += f.usd_cached
-        total.usd_early += f.usd_early
-        total.usd_worst = max(total.usd_worst, f.usd_worst)
-        total.too_long += f.too_long
+    total.usd_worst = max((f.usd_worst for f in figures), default=0.0)
+    for name in _SUMMED:
+        setattr(total, name, sum(getattr(f, name) for f in figures))
     return total

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from tracemill.data_cards.model.release_spec import RunFigures, SavedCost, TeacherFigures
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.price_history import open_book
@@ -80,12 +82,7 @@ class _Calls:
 
 def quantile(ordered: list[float], share: float) -> float:
     """Return the value at `share` of a sorted list, interpolated; 0 for an empty one."""
-    if not ordered:
-        return 0.0
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    above = ordered[min(low + 1, len(ordered) - 1)]
-    return ordered[low] + (above - ordered[low]) * (place - low)
+    return float(np.quantile(ordered, share)) if ordered else 0.0
 
 
 def run_figures(

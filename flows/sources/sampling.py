@@ -10,12 +10,13 @@ the smallest hashes are taken. No order of files or rows goes into it.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from tracemill.flows.sources.watermark_records import StratumFields
 from tracemill.records.identity import digest
 
-BY = ("repository", "outcome", "model", "length")
+StratumField = Literal["repository", "outcome", "model", "length"]
+BY: tuple[StratumField, ...] = get_args(StratumField)
 _HASH_BITS = 64
 Stratum = tuple[str, ...]
 
@@ -33,7 +34,7 @@ class SampleOptions:
 
     max_traces: int
     seed: int = 0
-    by: tuple[str, ...] = BY
+    by: tuple[StratumField, ...] = BY
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,17 @@
 """The tables `[sources]` and `[sample]` of a configuration."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from tracemill.flows.sources.sampling import SampleOptions
+from tracemill.flows.sources.sampling import BY, SampleOptions, StratumField
 from tracemill.flows.sources.source_spec import MIN_AGE_MINUTES, SourceOptions, split_urls
 from tracemill.ingesters.reading.hub_datasets import HubSpec
 from tracemill.ingesters.reading.remote_files import is_remote
 from tracemill.ingesters.registry import dialects
 from tracemill.records.errors import SourceError
 from tracemill.records.frozen_model import FrozenModel
-
-SampleBy = Literal["repository", "outcome", "model", "length"]
-SAMPLE_BY: tuple[SampleBy, ...] = ("repository", "outcome", "model", "length")
 
 
 class SourceSettings(FrozenModel):
@@ -92,7 +89,7 @@ class SampleSettings(FrozenModel):
     """Sessions taken at most; none given: all."""
     seed: int = 0
     """Another seed draws another sample."""
-    by: tuple[SampleBy, ...] = SAMPLE_BY
+    by: tuple[StratumField, ...] = BY
     """What the sample has in the same shares as the whole."""
 
     def order(self) -> SampleOptions | None:
