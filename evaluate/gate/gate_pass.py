@@ -20,6 +20,7 @@ from tracemill.evaluate.gate.gate_step import (
 )
 from tracemill.records.identity import digest
 from tracemill.teachers.gate.budget_pacing import BudgetPacer, paced_explored_share
+from tracemill.teachers.gate.gate_decisions import coin
 from tracemill.teachers.gate.pair_model import PRIOR, PairModel, PairPrior, Row, learn_pair_model
 from tracemill.teachers.gate.pair_value import ValuedStep, score_pair_values
 from tracemill.teachers.gate.totals_estimate import EstimatedTotals, LoggedStep, estimate_totals
@@ -94,7 +95,7 @@ def run_gate_pass(steps: Sequence[GateStep], way: StepSelection, share: float, s
     explore = paced_explored_share(EXPLORE, share * total_usd / max(full_usd, 1e-12))
     run = _Run(way, steps, share * total_usd, seed, explore, PairModel(prior=way.prior))
     ordered = shuffle_gate_steps(steps, seed)
-    run.lots = {step.facts.step_id: _coin(seed, step) < run.explore for step in ordered}
+    run.lots = {step.facts.step_id: coin(seed, step.facts.step_id) < run.explore for step in ordered}
     run.kept_usd = sum(step.full_usd for step in ordered if run.lots[step.facts.step_id])
     most = max((len(step.calls_usd) for step in ordered), default=0)
     run.coming = [
@@ -159,7 +160,3 @@ def _score(step: ValuedStep, run: _Run) -> float:
     if run.way.policy != "random":
         return step.score
     return int(digest("order", str(run.seed), step.facts.step_id, size=7), 16) / 2**56
-
-
-def _coin(seed: int, step: GateStep) -> float:
-    return int(digest("coin", str(seed), step.facts.step_id, size=7), 16) / 2**56

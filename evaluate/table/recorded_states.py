@@ -263,12 +263,10 @@ def judge_recorded_reply(reply: TeacherReply, world: EnvironmentState) -> tuple[
     """Return the keys of a reply's action, and why it has no vote, "" if it has one."""
     action = reply.action or Action()
     known = mark_action_broken(ladder_keys(action, world), action, world)
-    tools = world.tools or tuple(_spec(call) for call in action.tool_calls)
+    tools = world.tools or tuple(
+        ToolSpec(call.name, "", {"properties": {}}, "inferred") for call in action.tool_calls
+    )
     return known, why_reply_invalid(reply, tools, world.harness) or ""
-
-
-def _spec(call: ToolCall) -> ToolSpec:
-    return ToolSpec(call.name, "", {"properties": {}}, "inferred")
 
 
 def _folded(action: Action) -> str:

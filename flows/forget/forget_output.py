@@ -17,16 +17,13 @@ def say_plan(work: Workspace, found: ForgetTargets) -> None:
     console.print(
         f"  {len(found.traces):,} of {found.of:,} traces with their decisions, replies, votes and pairs"
     )
-    console.print(f"  {len(found.releases):,} releases that hold any of it: {_names(found) or 'none'}")
+    names = ", ".join(printable(f"{path.parent.name} {path.name}") for path in found.releases)
+    console.print(f"  {len(found.releases):,} releases that hold any of it: {names or 'none'}")
     if found.kind == "value":
         console.print(f"  {found.answers:,} answers in the ledger and {len(found.files):,} manifests hold it")
         console.print(f"  {found.replaced:,} of the traces hold a placeholder of it and not the text itself")
     if found.is_type:
         console.print("  The text is part of the placeholders that redaction writes.")
-
-
-def _names(found: ForgetTargets) -> str:
-    return ", ".join(printable(f"{path.parent.name} {path.name}") for path in found.releases)
 
 
 class ForgetRemains(NamedTuple):

@@ -74,7 +74,7 @@ def reuse_traces(
         if reason := trace_filter.reason(trace, matched) if trace_filter else None:
             left_out[reason] += 1
             entries.pop(trace.trace_id, None)
-    present = _present(work)
+    present = set[str]().union(*(work.covers("traces", shard) for shard in work.live("traces")))
     entries = {trace_id: entry for trace_id, entry in entries.items() if trace_id in present}
     again = Summary(left_out=left_out, matched=matched, flags=Counter({TWICE: twice} if twice else {}))
     unchanged = (summarize_report(each.mark.report, each.mark.left_out) for each in kept)
@@ -84,10 +84,6 @@ def reuse_traces(
 def _load(work: Workspace, trace_ids: Collection[str]) -> Iterable[Trace]:
     for table in work.current("traces", frozenset(trace_ids)) if trace_ids else ():
         yield from traces_from_table(table)
-
-
-def _present(work: Workspace) -> frozenset[str]:
-    return frozenset().union(*(work.covers("traces", shard) for shard in work.live("traces")))
 
 
 def batch_reused_traces(work: Workspace, traces: Collection[str]) -> list[list[str]]:

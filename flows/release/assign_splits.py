@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tracemill.flows.release.load_pairs import read_traces
 from tracemill.flows.release.split_rule import SplitUnit, apply_split_rule
 from tracemill.flows.release.split_store import SplitState
+from tracemill.flows.run_state.stored_traces import read_traces
 from tracemill.normalize.minhash import LSHIndex, Signature, minhash_signature, split_words
 from tracemill.records.identity import StepId
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair
@@ -58,7 +58,8 @@ def split_sessions(
     rows.update(label.origin.trace_id for label in labels)
     named = {StepId.parse(item.pair.step_id).trace_id: item.pair for item in kept}
     renamed = {label.origin.trace_id: label.origin.repository for label in labels}
-    wanted = frozenset(rows) | _with_votes(work)
+    with_votes = (name for table in work.current("votes") for name in workspace_trace_ids("votes", table))
+    wanted = frozenset(rows).union(with_votes)
     overlaps: Counter[str] = Counter()
     units: list[SplitUnit] = []
     tasks: dict[str, str] = {}
@@ -91,10 +92,6 @@ def drop_unassigned_pairs(
         else:
             gone.append(DroppedPair(item.pair, item.chosen_text, item.rejected_text, OPERATOR, _BETWEEN, ""))
     return stay, gone
-
-
-def _with_votes(work: Workspace) -> frozenset[str]:
-    return frozenset(name for table in work.current("votes") for name in workspace_trace_ids("votes", table))
 
 
 def _keys(grown: SplitState, trace: Trace, repository: str | None) -> tuple[str, ...]:
@@ -146,9 +143,7 @@ def _near(known: Mapping[str, Signature], fresh: Mapping[str, Signature]) -> dic
     index: LSHIndex[str] = LSHIndex(ALIKE, bands=32, rows=4)
     for name, value in (*known.items(), *fresh.items()):
         index.add(name, value)
-    near = ((name, _others(index.query(value), name)) for name, value in fresh.items())
+    near = (
+        (name, tuple(each for each in index.query(value) if each != name)) for name, value in fresh.items()
+    )
     return {name: others for name, others in near if others}
-
-
-def _others(names: Iterable[str], name: str) -> tuple[str, ...]:
-    return tuple(each for each in names if each != name)

@@ -91,8 +91,5 @@ def _why(action: Action, harness: str, tools: Sequence[ToolSpec]) -> str:
 
 def _length(action: Action) -> int:
     """Return the length class of an action (log2, half steps): of its calls, else of its text."""
-    return _half_power(sum(len(call.arguments) for call in action.tool_calls) or len(action.text))
-
-
-def _half_power(size: int) -> int:
+    size = sum(len(call.arguments) for call in action.tool_calls) or len(action.text)
     return round(2 * math.log2(size + 1))

@@ -41,7 +41,8 @@ def find_segment_cuts(
     The longest segment is cut again and again, near its middle, where the fewest tokens are written twice.
     `costs` are those of every teacher along the chain.
     """
-    budget = worth.max_extra * _uncut_usd(lengths, costs, answer_tokens)
+    uncut = sum(cost.call_usd(step.tokens, step.shared, answer_tokens) for cost in costs for step in lengths)
+    budget = worth.max_extra * uncut
     per_token = sum(max(cost.fresh_usd - cost.read_usd, 0.0) for cost in costs)
     starts = [0]
     while True:
@@ -62,7 +63,3 @@ def _extra(lengths: Sequence[StepTokens], at: int, start: int, end: int) -> tupl
     """Return the penalty of a cut: tokens written again, more the further from the middle."""
     away = abs(2 * at - start - end) / (end - start)
     return lengths[at].shared * (1 + away), at
-
-
-def _uncut_usd(lengths: Sequence[StepTokens], costs: Sequence[TokenCosts], answer_tokens: int) -> float:
-    return sum(cost.call_usd(step.tokens, step.shared, answer_tokens) for cost in costs for step in lengths)
