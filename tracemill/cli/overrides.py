@@ -28,20 +28,22 @@ def source_overrides(
         raise ConfigError("a --hub is empty", "a dataset, OWNER/NAME")
     if form == "":
         raise ConfigError("--format is empty", "the name of a format", "see `tracemill formats list`")
-    return _given(paths=paths, hub=hub, format=form, min_age_minutes=min_age)
+    return given_options(paths=paths, hub=hub, format=form, min_age_minutes=min_age)
 
 
 def sample_overrides(size: int | None, seed: int | None) -> dict[str, Any]:
     """Return the table `[sample]`; empty where neither is given."""
-    return _given(sample=_given(max_traces=size, seed=seed))
+    return given_options(sample=given_options(max_traces=size, seed=seed))
 
 
 def select_overrides(
     project: Sequence[str] | None, deny_project: Sequence[str] | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
     """Return the table `[select]`; empty if nothing is given."""
-    chosen = _given(projects=project, deny_projects=deny_project, since=since or None, until=until or None)
-    return _given(select=chosen)
+    chosen = given_options(
+        projects=project, deny_projects=deny_project, since=since or None, until=until or None
+    )
+    return given_options(select=chosen)
 
 
 def run_overrides(
@@ -55,13 +57,13 @@ def run_overrides(
     gate_share: float | None = None,
 ) -> dict[str, Any]:
     """Return the overrides from the options of a run."""
-    return _given(
+    return given_options(
         workspace=workspace and str(workspace),
         preset=preset,
-        budget=_given(max_total_usd=max_usd),
-        release=_given(name=name),
-        replay=_given(concurrency=concurrency, reredact=reredact),
-        gate=_given(share=gate_share),
+        budget=given_options(max_total_usd=max_usd),
+        release=given_options(name=name),
+        replay=given_options(concurrency=concurrency, reredact=reredact),
+        gate=given_options(share=gate_share),
         accept_terms=accept_terms,
     )
 
@@ -73,11 +75,11 @@ def release_overrides(
     redact_findings: bool = False,
 ) -> dict[str, Any]:
     """Return `over` with the treatment of findings, and the request to rebuild splits, in `[release]`."""
-    given = _given(allow_findings=allow_finding, rebuild=rebuild, redact_findings=redact_findings)
-    return over | _given(release=over.get("release", {}) | given)
+    given = given_options(allow_findings=allow_finding, rebuild=rebuild, redact_findings=redact_findings)
+    return over | given_options(release=over.get("release", {}) | given)
 
 
-def _given(**options: Any) -> dict[str, Any]:
+def given_options(**options: Any) -> dict[str, Any]:
     """Return the options but those without a value: None, an unset flag, an empty list or table."""
     return {
         key: value for key, value in options.items() if value is not False and value not in (None, [], {})

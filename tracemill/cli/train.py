@@ -1,7 +1,8 @@
 """`tracemill train`, `eval-model`, `schedule` and `deploy` on the command line."""
 
+from json import dumps as to_json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,7 +14,9 @@ from tracemill.cli.options import (
     Yes,
     required_configuration,
 )
-from tracemill.cli.overrides import run_overrides
+from tracemill.cli.overrides import given_options, run_overrides
+from tracemill.records.errors import ConfigError
+from tracemill.records.printable import printable
 
 ReleaseOption = Annotated[
     str | None,
@@ -64,27 +67,47 @@ def train(
 
     The same command resumes a training that was interrupted, and finds a job that was submitted.
     """
-    from tracemill.cli.training_output import TrainAction, run_action
+    from tracemill.cli.commands import quiet_prefect, say, warn_of_training
     from tracemill.flows.config.run_settings import load_settings
 
-    given: dict[str, Any] = {
-        "model": model and _placed(model),
-        "method": method,
-        "output": output and str(output.resolve()),
-        "max_steps": max_steps,
-        "launcher": launcher,
-    }
-    over = run_overrides(workspace)
-    if chosen := {key: value for key, value in given.items() if value is not None}:
-        over["training"] = chosen
     flags = (("--dry-run", dry_run), ("--detach", detach), ("--logs", logs), ("--cancel", cancel))
-    run_action(
-        TrainAction.of(name for name, chosen in flags if chosen),
-        load_settings(config, over),
-        release,
-        json,
-        yes,
+    if len(chosen := [name for name, given in flags if given]) > 1:
+        raise ConfigError(f"{' and '.join(chosen)} are both given", "one of them")
+    keys = given_options(
+        model=model and _placed(model),
+        method=method,
+        output=output and str(output.resolve()),
+        max_steps=max_steps,
+        launcher=launcher,
     )
+    settings = load_settings(config, run_overrides(workspace) | given_options(training=keys))
+    if settings.training is not None and settings.training.launcher == "prefect":
+        quiet_prefect()
+    from tracemill.flows.training import training_run as run
+
+    if dry_run:
+        described = run.describe_training(settings, release)
+        if "missing" in described:
+            typer.echo(f"tracemill: a training cannot start here: {described['missing']}", err=True)
+        typer.echo(to_json(described, indent=2))
+    elif logs:
+        for line in run.training_log(settings, release):
+            typer.echo(printable(line, 10_000))
+    elif detach or cancel:
+        if detach:
+            record, done = run.start_training(settings, release, yes).record, "submitted"
+        else:
+            record, done = run.stop_training(settings, release), "told to stop"
+        found = record.model_dump(mode="json", include={"launcher", "job_id", "release", "checkpoint"})
+        rows = [
+            ("job", f"{record.job_id or record.key} of {record.launcher}, {done}"),
+            ("checkpoint", record.checkpoint),
+        ]
+        say(rows, f"tracemill train {record.release}", found, json)
+    else:
+        found = run.train_and_decide(settings, release, yes)
+        say(run.training_table_rows(found), f"tracemill train {found['release']}", found, json)
+        warn_of_training(found)
 
 
 def eval_model(
@@ -130,9 +153,8 @@ def eval_model(
     from tracemill.flows.training.model_evaluation import PlaySettings, evaluate_models, evaluation_table_rows
 
     placed = [_placed(model) for model in models]
-    given = {"model": placed[0], "max_length": max_length, "device": device}
-    over = run_overrides(workspace)
-    over["training"] = {key: value for key, value in given.items() if value is not None}
+    keys = given_options(model=placed[0], max_length=max_length, device=device)
+    over = run_overrides(workspace) | {"training": keys}
     play = PlaySettings.of(world, tasks, temperature, turns, new_tokens) if world is not None else None
     found = evaluate_models(load_settings(config, over), placed, release, play)
     say(evaluation_table_rows(found), f"tracemill eval-model {found.get('release', world)}", found, json)
