@@ -4,10 +4,11 @@ import os
 import sys
 import termios
 import tty
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 from tracemill.records.errors import ConfigError
 
@@ -15,60 +16,37 @@ LETTERS = "aruq"
 _STOPS = ("", "\x04")  # the end of the input, Ctrl-D
 
 
-class AuditAnswers(Protocol):
-    """Source of the verdicts: a terminal or a file."""
+class AuditAnswers(NamedTuple):
+    """Source of the verdicts: a terminal or a file.
 
-    def fresh(self) -> None:
-        """Discard keys that were typed before a pair is shown."""
-        ...
-
-    def next(self) -> str:
-        """Return one of `aruq`, `q` at the end, or "" for another key."""
-        ...
-
-
-class _Letters:
-    def __init__(self, letters: str) -> None:
-        self._rest = iter(letters)
-
-    def fresh(self) -> None:
-        pass
-
-    def next(self) -> str:
-        return next(self._rest, "q")
-
-
-class _Keyboard:
-    """A terminal in cbreak mode: keys are read one by one and without echo.
-
-    Several keys at once, as from an arrow key or a paste, are ignored.
+    `fresh` discards keys that were typed before a pair is shown. `next` returns one of `aruq`, `q` at the
+    end, or "" for another key.
     """
 
-    def __init__(self, terminal: int) -> None:
-        self._terminal = terminal
+    fresh: Callable[[], None]
+    next: Callable[[], str]
 
-    def fresh(self) -> None:
-        termios.tcflush(self._terminal, termios.TCIFLUSH)
 
-    def next(self) -> str:
-        try:
-            key = os.read(self._terminal, 64).decode(errors="replace").lower()
-        except OSError:
-            return "q"
-        if key in _STOPS:
-            return "q"
-        return key if len(key) == 1 and key in LETTERS else ""
+def _press(terminal: int) -> str:
+    """Read one key; several at once, as from an arrow key or a paste, are ignored."""
+    try:
+        key = os.read(terminal, 64).decode(errors="replace").lower()
+    except OSError:
+        return "q"
+    if key in _STOPS:
+        return "q"
+    return key if len(key) == 1 and key in LETTERS else ""
 
 
 @contextmanager
 def open_audit_input(path: Path | None) -> Iterator[AuditAnswers]:
-    """Read answers from a file (`-` is stdin), else from the keyboard.
+    """Read answers from a file (`-` is stdin), else from the keyboard, key by key and without echo.
 
     The terminal mode is restored at the end. Raises ConfigError if stdin is no terminal, and if the file
     holds other characters.
     """
     if path is not None:
-        yield _Letters(_letters(path))
+        yield AuditAnswers(lambda: None, partial(next, iter(_letters(path)), "q"))
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ConfigError("this is no terminal", "a terminal, or --answers FILE", "- reads stdin")
@@ -76,7 +54,7 @@ def open_audit_input(path: Path | None) -> Iterator[AuditAnswers]:
     before = termios.tcgetattr(terminal)
     try:
         tty.setcbreak(terminal)
-        yield _Keyboard(terminal)
+        yield AuditAnswers(partial(termios.tcflush, terminal, termios.TCIFLUSH), partial(_press, terminal))
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 

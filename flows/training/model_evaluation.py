@@ -71,16 +71,7 @@ def evaluate_models(
 
 def _play(training: TrainingSettings, models: Sequence[str], play: PlaySettings) -> dict[str, Any]:
     check_packages(training)
-    question = PlayRequest(
-        world=play.world,
-        settings=training,
-        models={model: model for model in models},
-        first=play.first,
-        tasks=play.tasks,
-        temperature=play.temperature,
-        turns=play.turns,
-        new_tokens=play.new_tokens,
-    )
+    question = PlayRequest(settings=training, models={model: model for model in models}, **asdict(play))
     played = play_world(question, model_environment(training, _are_here(models)))
     return {**asdict(play), "models": {model: _success(played, model, models[0]) for model in models}}
 
