@@ -11,7 +11,7 @@ import pytest
 from console_says import Call
 from rich.console import Console
 
-from tracemill.cli.evaluate_output import evaluate_output_names, write_evaluate_output
+from tracemill.cli.evaluate import evaluate, evaluate_output_names
 from tracemill.evaluate.evaluate_table import EvaluateOptions, evaluate_table
 from tracemill.evaluate.report_output import print_report
 from tracemill.evaluate.table.recorded_states import read_table
@@ -125,8 +125,7 @@ def test_tables_of_one_name_have_files_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     one = write(tmp_path / "t.jsonl", [row("t1", {"gpt-a": grep("x", 1)})])
     other = write(tmp_path / "d" / "t.jsonl", [row("t2", {"gpt-a": grep("x", 1), "claude-a": grep("x", 1)})])
-    orders = [EvaluateOptions(path, gate_seeds=0, samples=10) for path in (one, other)]
-    write_evaluate_output(orders, tmp_path / "out", json=True)
+    evaluate([one, other], tmp_path / "out", gate_seeds=0, samples=10, json=True)
     models = {path.name: json.loads(path.read_text())["table"] for path in (tmp_path / "out").glob("*.json")}
     assert {name: len(table["models"]) for name, table in models.items()} == {"t.json": 1, "t-2.json": 2}
     assert sorted(path.name for path in (tmp_path / "out").glob("*.svg")) == ["t-2.svg", "t.svg"]

@@ -1,6 +1,9 @@
 """`tracemill evaluate` on the command line."""
 
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,6 +12,8 @@ import typer
 from tracemill.cli.options import Json
 
 Models = list[str] | None
+_WIDE = 120
+"""Columns of what is no terminal."""
 
 
 def evaluate(
@@ -54,9 +59,15 @@ def evaluate(
 
     Sends nothing and spends nothing.
     """
-    from tracemill.cli.evaluate_output import write_evaluate_output
-    from tracemill.evaluate.evaluate_table import EvaluateOptions
+    import orjson
+    from rich.console import Console
+
+    from tracemill.evaluate.evaluate_table import EvaluateOptions, evaluate_table
+    from tracemill.evaluate.report_output import print_report
+    from tracemill.evaluate.report_plot import draw_report_plot
     from tracemill.evaluate.table.model_prices import SPREAD, read_model_prices
+    from tracemill.flows.runtime.progress import progress_meter
+    from tracemill.records.storage.atomic_files import write_atomically, write_json
 
     spread = prices == SPREAD
     order = EvaluateOptions(
@@ -74,5 +85,34 @@ def evaluate(
         gate_seeds,
         runs,
     )
-    orders = [replace(order, table=path) for path in tables]
-    write_evaluate_output(orders, out, json)
+    console = Console(width=None if sys.stdout.isatty() else _WIDE)
+    reports = []
+    for table, name in zip(tables, evaluate_output_names(tables), strict=True):
+        with progress_meter(None) as meter:
+            report = evaluate_table(replace(order, table=table), meter)
+        files = [out / f"{name}.json", out / f"{name}.svg"]
+        write_json(files[0], report)
+        with write_atomically(files[1]) as file:
+            file.write_text(draw_report_plot(report), encoding="utf-8")
+        reports.append(report)
+        if not json:
+            print_report(console, report, files)
+    if json:
+        typer.echo(orjson.dumps({"tables": reports}, option=orjson.OPT_SORT_KEYS))
+
+
+def evaluate_output_names(tables: Sequence[Path]) -> list[str]:
+    """Return the name of each report's files: that of its table up to the first dot.
+
+    Tables of equal names, whatever their case, get `-2`, `-3` and so on from the second one on.
+    """
+    plain = [table.name.partition(".")[0] or "table" for table in tables]
+    taken, seen, found = {name.casefold() for name in plain}, set[str](), list[str]()
+    for name in plain:
+        fold, free = name.casefold(), name
+        if fold in seen:
+            free = next(f"{name}-{number}" for number in count(2) if f"{fold}-{number}" not in taken)
+        taken.add(free.casefold())
+        seen.add(fold)
+        found.append(free)
+    return found
