@@ -2,6 +2,11 @@
 
 from functools import lru_cache
 
+from tracemill.privacy.core.chosen_passwords import (
+    is_chosen_password,
+    is_numbered_words,
+    is_scrambled_letters,
+)
 from tracemill.privacy.core.entropy import (
     has_all_kinds,
     is_base64_login,
@@ -22,7 +27,7 @@ from tracemill.privacy.core.set_passwords import (
 
 _PASSWORD_NAME = build_rule_pattern(
     r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd|w)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key|remote|local|imap|smtp|pop3?|db|mysql|admin|root|bind|login|ftp|proxy|mail|ldap|my|user|trust|sudo|become|export|require)pass$|bindpw$|rootpw$|authtok$|"
-    r"(?-i:[a-z]P(?:ass|wd|w)$)"
+    r"(?-i:[a-z]P(?:ass|wd|w|W)$|^[A-Z]{2,12}PASS$)"
 )
 KEY_ADJECTIVES = (
     "api|access|private|signing|encryption|decryption|validation|auth|account|master|license|licence|service|"
@@ -54,6 +59,11 @@ _SETS = build_rule_pattern(
 )
 _LEAST_HASH = 24  # characters
 _VALUE_NAME = build_rule_pattern(r"(?i)(?:secret|token|credentials?|key|auth)$")
+_CHOSEN_NAME = build_rule_pattern(
+    r"(?i)(?:secret|(?:api|auth|access|refresh|bearer|admin|bot|app)[_-]?token|(?:api|secret|encryption|signing|fernet|master|jwt|session"
+    r"|validation|machine|private|shared|auth|access)[_-]?key)(?:_base)?$"
+)
+"""Names of secrets that people also choose."""
 KEY_ADJECTIVE = build_rule_pattern(rf"(?i)({KEY_ADJECTIVES})[ _-]$")
 """The same words directly before `key`, separated from it by a blank, `_` or `-`."""
 _SEALED_NAME = build_rule_pattern(r"(?i)licen[sc]e|product|serial|activation")
@@ -89,7 +99,9 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
     whole = plain and (kind == "PASSWORD" or value.isdigit()) and bool(_SETS.search(name))
     if kind and whole and is_plain_password(value) and not _same_word(name, value):
         return kind
-    if kind == "PASSWORD" and is_password(value):
+    if kind == "PASSWORD" and (is_password(value) or is_scrambled_letters(value)):
+        return kind
+    if kind == "PASSWORD" and plain and is_chosen_password(value):
         return kind
     if kind and plain and (_is_set_whole(name, value) or _is_set_any(kind, name, value)):
         return kind
@@ -116,7 +128,11 @@ def bare_value_kind(name: str, value: str, among_settings: bool) -> str | None:
 
 def is_chosen_under(name: str, value: str) -> bool:
     """Tell whether a value under the name of a token, key or secret is one that somebody chose."""
-    return _kind_of(name) == "SECRET" and bool(_VALUE_NAME.search(name)) and is_chosen_key(value)
+    if _kind_of(name) != "SECRET":
+        return False
+    if _CHOSEN_NAME.search(name) and is_chosen_password(value) and is_numbered_words(value):
+        return not _same_word(name, value)
+    return bool(_VALUE_NAME.search(name)) and is_chosen_key(value)
 
 
 def _is_set_whole(name: str, value: str) -> bool:
@@ -135,7 +151,9 @@ def _is_set_any(kind: str, name: str, value: str) -> bool:
     """
     if kind == "PASSWORD":
         return is_set_password(value)
-    return bool(_VALUE_NAME.search(name)) and (is_made_up_key(value) or is_chosen_key(value))
+    if is_chosen_under(name, value) or (_CHOSEN_NAME.search(name) and is_scrambled_letters(value)):
+        return True
+    return bool(_VALUE_NAME.search(name)) and is_made_up_key(value)
 
 
 @lru_cache(maxsize=8192)

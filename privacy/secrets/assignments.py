@@ -5,6 +5,7 @@ import re
 import string
 from collections.abc import Iterator
 
+from tracemill.privacy.core.chosen_passwords import is_chosen_password
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case, is_random, is_token
 from tracemill.privacy.core.rule import Span, TextView, build_rule_pattern, build_words_pattern
 from tracemill.privacy.core.secret_names import (
@@ -27,7 +28,7 @@ _STARTS = {
         (b"pass", r"(?!(?-i:(?<![A-WYZa-z0-9_])PASS: ))pass(?:w|phrase|code|(?![a-z]))", 0),
         (b"pwd", r"pwd(?![a-z])", 0),
         (b"psk", r"psk(?![a-z])", 0),
-        (b"pw", r"pw(?=[\"'`]?[ \t]*[=:])(?<![a-oq-z]pw)", 0),
+        (b"pw", r"pw(?=[\"'`]?[ \t]*[=:])(?:(?<![a-oq-z]pw)|(?-i:(?<=[a-z]PW)))", 0),
         (b"kennwort", "", 0),
         (b"secret", "", 0),
         (b"token", "", 0),
@@ -290,7 +291,9 @@ def _is_password(text: str, start: int, name: str, sep: str, span: Span) -> bool
     before, behind = text[start - 1] if start else "\n", text[span.end : span.end + 1]
     line = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-\"'").removeprefix("ENV")
     alone = not line and behind in ("", "\n", "\r")
-    explicit = sep.strip(" :") in ("is", "was", "|", ">") or name.startswith("--")
+    explicit = (
+        sep.strip(" :") in ("is", "was", "|", ">") or name.startswith("--") or is_chosen_password(value)
+    )
     if explicit or (alone and (sep.startswith(":") or not value.isidentifier() or _MINGLED.search(value))):
         return True
     if sep != "=":
@@ -310,7 +313,7 @@ _BARE = r"[^\s\"'`,;<>(){}\[\]|\\&]"
 _WORD = r"(?:[^\s*]|\*[^*\n])[^\n]{5}"
 _WORD_QUOTED = r"\\*[\"'`][^\n]{5}"
 _NO_COLON = _BARE.replace("[^", "[^:")
-_TOKEN = rf"(?:{_BARE}{{0,5}}[0-9]{_BARE}{{4}}|{_BARE}{{6,}}[0-9]|{_BARE}{{20}}|{_BARE}{{2,10}}[!#+$%^*?~@&]{_BARE}{{4}}|(?-i:[a-z]{{2,16}}-){{3}}[a-z])"
+_TOKEN = rf"(?:(?-i:[A-Za-z]{{0,9}}[A-Z]{{2}}[a-z][A-Za-z]{{4}})|{_BARE}{{0,5}}[0-9]{_BARE}{{4}}|{_BARE}{{6,}}[0-9]|{_BARE}{{20}}|{_BARE}{{2,10}}[!#+$%^*?~@&]{_BARE}{{4}}|(?-i:[a-z]{{2,16}}-){{3}}[a-z])"
 
 
 def _quoted(value: str, lead: str) -> str:

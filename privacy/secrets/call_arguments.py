@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from tracemill.privacy.core.chosen_passwords import is_chosen_password, is_scrambled_letters
 from tracemill.privacy.core.entropy import is_given, is_noise, is_password, is_random
 from tracemill.privacy.core.rule import (
     Detector,
@@ -25,9 +26,9 @@ _FUNCTIONS = (
         1,
         r"[jJ][wW][tT](?:\.|::|->)(?:sign|verify|encode|decode|generate)|[jJ]sonwebtoken\.(?:sign|verify)|signWith|verifyWith|simple_bind(?:_s)?|ldap_bind|S3Connection|HTTPBasicAuth"
         r"|HTTPDigestAuth|[Bb]asicAuth|basic_auth|[sS]etBasicAuth|NetworkCredential|PlainCredentials|UsernamePasswordCredentials|UsernamePasswordToken|UserPassword|create(?:Hmac|Cipheriv|Decipheriv)"
-        r"|BasicAWSCredentials|AwsBasicCredentials\.create|PasswordCredential|Twilio",
+        r"|BasicAWSCredentials|AwsBasicCredentials\.create|PasswordCredential|Twilio|[lL]ogin|[lL]ogon|[sS]ign_?[iI]n|[aA]uthenticate|auth\s?=\s?|WiFi\.begin",
     ),
-    (2, r"getConnection|DBI->connect|mysqli(?:_connect)?|mysql_connect|PDO|MySQLdb\.connect|pymysql\.connect|PlainAuth|S3(?:Queue)?"),
+    (2, r"FTP(?:_TLS)?|getConnection|DBI->connect|mysqli(?:_connect)?|mysql_connect|PDO|MySQLdb\.connect|pymysql\.connect|PlainAuth|S3(?:Queue)?"),
     (3, r"Credentials"),
     (4, r"PostgreSQL|MySQL|MongoDB|postgresql|mysql"),  # engines and functions of ClickHouse
 )  # fmt: skip
@@ -89,7 +90,13 @@ def _argument(text: str, at: int, place: int) -> tuple[int, int]:
 def _is_secret(value: str) -> bool:
     if not is_given(value) or (" " in value.strip() and not is_noise(value)):
         return False
-    return is_password(value) or is_random(value) or is_set_password(value)
+    return (
+        is_password(value)
+        or is_random(value)
+        or is_set_password(value)
+        or is_chosen_password(value)
+        or is_scrambled_letters(value)
+    )
 
 
 DETECTORS: tuple[Detector, ...] = (

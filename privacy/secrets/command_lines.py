@@ -92,6 +92,9 @@ DETECTORS: tuple[Detector, ...] = (
         probe=r"[\w.*-]:(?:\d{4,5}|\*):[\w*-]+:[\w*-]+:[^\s:\"'\\]{6}",
     ),
     make_near_detector(
+        b":*:*:", _PGPASS, "PASSWORD", _is_login, back=80, probe=r"[\w.*-]:\*:\*:[\w*-]+:[^\s:\"'\\]{6}"
+    ),
+    make_near_detector(
         b"pass:", _PASS_ARGUMENT, "PASSWORD", _is_login, probe=r"pass:[^\s\"'\\,(){}\[\];]{4}"
     ),
     make_near_detector(

@@ -8,6 +8,7 @@ section that it stands in.
 import re
 from collections.abc import Iterator
 
+from tracemill.privacy.core.chosen_passwords import is_chosen_password
 from tracemill.privacy.core.entropy import is_base64_login, is_given, is_mixed_case, is_password, is_random
 from tracemill.privacy.core.rule import (
     Detector,
@@ -77,7 +78,7 @@ _IN_SECTION = build_rule_pattern(
     rf"[\"']{_SECTION}[\"']\s{{0,4}}(?:=>|:)\s{{0,4}}[\[{{](?P<items>[^{{}}\[\]]{{6,1000}})"
 )
 _KEY = build_rule_pattern(
-    r"[\"'](?i:key|signing_?key|value|(?:github|gitlab|bitbucket)\.(?:com|org))[\"']\s{0,4}(?:=>|:)\s{0,4}[\"'](?P<v>[^\"'\n\\]{16,512})[\"']"
+    r"[\"'](?i:key|signing_?key|value|(?:github|gitlab|bitbucket)\.(?:com|org))[\"']\s{0,4}(?:=>|:)\s{0,4}[\"'](?P<v>[^\"'\n\\]{8,512})[\"']"
 )
 _SESSION = r"(?:[\w.-]{0,30}(?:sess(?:ion)?(?:[_-]?id)?|sid|csrf\w{0,16}|xsrf\w{0,16}|remember\w{0,16}|auth\w{0,16}|jwt|identity))"
 _NAMED_COOKIE = build_rule_pattern(
@@ -94,7 +95,7 @@ def find_in_sections(view: TextView) -> Iterator[Span]:
     text = view.text
     for section in _IN_SECTION.finditer(text):
         for key in _KEY.finditer(text, *section.span("items")):
-            if is_random(key["v"]) or is_set_password(key["v"]):
+            if is_random(key["v"]) or is_set_password(key["v"]) or is_chosen_password(key["v"]):
                 yield Span(*key.span("v"), "SECRET")
     for cookie in _NAMED_COOKIE.finditer(text):
         if is_random(cookie["v"]) or is_mixed_case(cookie["v"]):
@@ -156,8 +157,8 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_anywhere_detector(
         "PASSWORD",
-        r"(?<![^\n])\"?[\w.@*-]{1,64}\"?[ \t]{1,8}(?:\*|\"?[\w.-]{1,64}\"?)[ \t]{1,8}\"(?P<v>[^\"\s]{6,128})\"[ \t]{1,8}\*",
-        r"[ \t]\"[^\"\s]{6,}\"[ \t]+\*",
+        r"(?<![^\n])\"?[\w.@*-]{1,64}\"?[ \t]{1,8}(?:\*|\"?[\w.-]{1,64}\"?)[ \t]{1,8}\"(?P<v>[^\"\s]{6,128})\"[ \t]*(?:[ \t]\*|(?=\r?\n|$))",
+        (r"[ \t]\"[^\"\s]{6,}\"[ \t]+\*", r"\"[ \t]+\*[ \t]+\"[^\"\s]{6,}\""),
         _is_secret,
     ),
     make_anywhere_detector(

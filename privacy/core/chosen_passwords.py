@@ -1,0 +1,83 @@
+"""Recognise passwords that people choose: words with a number, or several words in a row."""
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+
+from tracemill.privacy.core.entropy import is_stand_in, shape_wordiness
+from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS, SETTING_WORDS, SPEECH
+
+_LEAST, _MOST = 8, 64  # characters
+_SHAPE = re.compile(r"[^\W\d_]{3,16}(?:[-_.@+!#$%&*]?(?:[^\W\d_]{2,16}|\d{1,6}))*[!#$%&*?.]{0,2}")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_A-Za-z]+")
+_PHRASE = re.compile(r"(?P<first>[a-z]{3,12})(?P<joint>[-_. ])[a-z]{3,12}(?:(?P=joint)[a-z]{3,12}){2,6}")
+_NUMBER = re.compile(r"\d+")
+_LEET = re.compile(r"(?=[^a-z]*[a-z])[A-Z][a-z0-9@$!]{3,14}[-_.@]\d{2,4}")
+# Names of formats, algorithms, platforms and versions, which hold numbers too.
+_TECHNICAL = re.compile(
+    r"(?i)sha\d|md[45]|utf-?\d|base\d\d|x86|x64|amd\d|arm\d|aes|rsa\d|http|ipv\d|h26\d|u?int\d|float\d|python\d|node\d|java\d"
+    r"|ubuntu|debian|centos|windows|oauth|ed25519|secp|curve\d|iso\d|rfc\d|cve|es20\d\d|postgres|mysql|sqlite|redis|kafka|release|revision"
+)
+_NAMED = re.compile(
+    r"^v?\d+(?:\.\d+)+|\.[a-z]{1,5}$|^[0-9a-f]+$|^[a-z]+[-_]?\d{1,2}$|[a-z]{3,}_[a-z]{3,}|::|->"
+)
+_CAPITALS = re.compile(r"[A-Z]{2}[a-z]")
+_KNOWN = COMMON_WORDS | LABELS | SETTING_WORDS | SPEECH
+
+
+@lru_cache(maxsize=4096)
+def is_chosen_password(value: str) -> bool:
+    """Tell whether a value is words as people choose them for a password.
+
+    It is one to five words with a number of two digits or more (`pumpkin3933`, `Anna_pepper112`), or four
+    words or more with the same joint (`butter-maple-pigeon-moon`). At most a third are words of code.
+    """
+    if not _LEAST <= len(value) <= _MOST or is_stand_in(value) or _TECHNICAL.search(value):
+        return False
+    return is_numbered_words(value) or is_word_phrase(value)
+
+
+def is_numbered_words(value: str) -> bool:
+    """Tell whether a value is one to five words with a number, most of them no words of code."""
+    if _LEET.fullmatch(value):
+        return any(map(str.isdigit, value.rstrip("0123456789")))
+    digits = sum(map(len, _NUMBER.findall(value)))
+    if not 2 <= digits <= 8 or not _SHAPE.fullmatch(value):
+        return False
+    words = _WORD.findall(value)
+    return len(words) <= 5 and _are_own(words)
+
+
+def is_word_phrase(value: str) -> bool:
+    """Tell whether a value is four small words or more with the same joint, most of them no words of code."""
+    return _PHRASE.fullmatch(value) is not None and _are_own(re.split(r"[-_. ]", value))
+
+
+def is_mingled(value: str) -> bool:
+    """Tell whether letters and digits of a value are mixed as in no word: `4rs3n4l-69`, `4ZlUTXpRW5V`."""
+    if (
+        not _LEAST <= len(value) <= _MOST
+        or is_stand_in(value)
+        or _TECHNICAL.search(value)
+        or _NAMED.search(value)
+    ):
+        return False
+    letters = sum(map(str.isalpha, value))
+    if letters == len(value):
+        return is_scrambled_letters(value)
+    return letters >= 3 and len(value) - letters >= 2 and shape_wordiness(value) < 0.4 and not value.isupper()
+
+
+def is_scrambled_letters(value: str) -> bool:
+    """Tell whether a value is twelve letters or more whose case changes as in no words: `QHzluirDCGjwp`."""
+    if not 12 <= len(value) <= _MOST or not value.isalpha() or not value.isascii():
+        return False
+    changes = sum(a.isupper() != b.isupper() for a, b in pairwise(value))
+    pairs = len(_CAPITALS.findall(value))
+    return (pairs >= 2 or (pairs == 1 and changes >= 4)) and shape_wordiness(value) < 0.5
+
+
+def _are_own(words: list[str]) -> bool:
+    """Tell whether at most a third of some words are words of code, and one has four letters or more."""
+    known = sum(word.lower() in _KNOWN or len(word) < 3 for word in words)
+    return known * 3 <= len(words) and any(len(word) >= 4 and word.lower() not in _KNOWN for word in words)

@@ -1,0 +1,128 @@
+# ruff: noqa: E501 (patterns)
+"""Detect secrets in forms that a login takes: options of programs, pairs on a line, headers, codes, licence keys."""
+
+import re
+
+from tracemill.privacy.core.chosen_passwords import is_chosen_password, is_mingled, is_scrambled_letters
+from tracemill.privacy.core.entropy import is_given, is_mixed_case, is_password, is_random, shape_wordiness
+from tracemill.privacy.core.rule import Detector, make_anywhere_detector
+from tracemill.privacy.core.set_passwords import is_odd_password
+from tracemill.privacy.secrets.spoken_passwords import is_login_value
+
+# Words for a code that is typed once or opens something.
+_CODE_WORDS = (
+    r"\botp\b|one[- ]time|einmal(?:code|passwort|pin)|code (?:de v|unique|sms)|c[o\xf3]digo|codice|(?:2fa|mfa|sms|tan|login|security|verification|door|gate|alarm"
+    r"|safe|garage|access|entry|lock|building|voicemail)[ -]?(?:code|combination|pin)\b|combination is|passcode|\bpin[ -]?(?:code)?\b"
+)
+
+
+def _is_in_fours(value: str) -> bool:
+    """Tell whether groups of four are an application password of WordPress, which mixes capitals and small letters."""
+    cases = sum(map(str.isupper, value)), sum(map(str.islower, value)), sum(map(str.isdigit, value))
+    return cases[0] >= 3 and cases[1] >= 3 and cases[2] >= 1 and shape_wordiness(value) < 0.4
+
+
+_USER = r"(?:-[uUl]|--?user(?:name)?)"
+_LOGIN_OPTIONS = (
+    r"(?<![\w.-])(?:lftp|ncftp)[^\n|;&]{0,40}?\s-u[ ]?[\w.@-]{1,40},(?P<w>[^\s\"'\\|;&<>]{6,64})|"
+    rf"(?<!\S){_USER}[ =]?\\*[\"']?[\w.@+-]{{2,40}}(?:\\+[\w.@+-]{{1,40}})?\\*[\"']?\s(?:[^\n|;&]{{0,60}}\s)?"
+    r"(?:-pw?|-P|-w|--?pass(?:word|wd)?)[ =]?\\*[\"']?(?P<v>(?![-/.~$<{])[^\s\"'\\|;&<>]{6,64})"
+)
+
+
+def _is_option_value(value: str) -> bool:
+    """Tell whether the value of `-p` is a password, and no port, path, package or file."""
+    return (
+        is_password(value)
+        and (any(map(str.isdigit, value)) or is_scrambled_letters(value))
+        and not re.search(r"^[\d.:/,-]+$|/|:\d|^\d+:|=|\.[a-z]{1,4}$|@[\d^~]|[*?]{2}", value)
+    )
+
+
+def _is_of_pair(value: str) -> bool:
+    """Tell whether what follows a user's name on a line of its own is a password."""
+    return is_odd_password(value) or is_login_value(value) or (is_mingled(value) and is_mixed_case(value))
+
+
+def _is_written(value: str) -> bool:
+    """Tell whether what is written to a file named after a secret can be one."""
+    return is_given(value) and (is_password(value) or is_chosen_password(value) or is_mingled(value))
+
+
+def _is_credential(value: str) -> bool:
+    return is_random(value) or is_mixed_case(value)
+
+
+DETECTORS: tuple[Detector, ...] = (
+    make_anywhere_detector(
+        "PIN",
+        rf"(?i:{_CODE_WORDS})[^\n\d]{{0,32}}?[\s:\"'`=](?P<v>\d{{4,8}})(?![\w.:/-]?\d|\w)",
+        rf"(?i)(?:{_CODE_WORDS})[^\n]*[0-9]{{4}}",
+        behind=24,
+    ),
+    make_anywhere_detector(
+        "SECRET",
+        r"(?i:authorization)\\*[\"']?\s{0,2}[:=,]\s{0,2}\\*[\"']?(?:Negotiate|NTLM|SharedKey(?:Lite)?|Hawk|Digest|HMAC[\w-]*|[A-Z][\w-]{2,20})[ ]{1,2}(?:[\w.-]{1,64}:)?(?P<v>[A-Za-z0-9+/]{16,8192}={0,2})(?=[\s\"'\\,]|$)"
+        r"|\b(?i:signature|response|mac)=\\*[\"']?(?P<w>[0-9a-f]{32,128})(?=[\s\"'\\,]|$)(?<=[0-9a-f]{32})",
+        (
+            r"(?i)authorization\\*[\"']?\s*[:=,]\s*\\*[\"']?[a-z][\w-]+ +[^\s]{16}",
+            r"(?i)authorization[^\n]*(?:signature|response|mac)=\\*[\"']?[0-9a-f]{32}",
+        ),
+        _is_credential,
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
+        r"(?<![^\n])[ \t>]{0,12}[A-Za-z][\w.@+-]{1,40}(?:[ ]/[ ]|:)(?P<v>[^\s\"'`<>(){}\[\]|\\;,/:]{7,48})[ \t]*(?=\r?\n|$)",
+        (
+            r"[\w] / [^\s]*[0-9]",
+            r"(?i)(?:admin|root|user|guest|operator|support|postgres|oracle|pi|kim|ops):[^\s]*[0-9]",
+        ),
+        _is_of_pair,
+    ),
+    make_anywhere_detector(
+        "SECRET",
+        r"(?i:(?:secret|access|api|account)[^\n:]{0,24}key|token|password|passphrase|secret) \[[^\[\]\n]{0,40}\]:[ \t]{1,3}(?P<v>[^\s\"'*]{6,512})",
+        r"(?i)(?:key|token|password|passphrase|secret) \[[^\[\]\n]*\]:[ \t]",
+        is_given,
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
+        r"\"(?:u|usr|user(?:name)?|login|email)\\*\"\s{0,2}:\s{0,2}\\*\"[^\"\n]{1,64}\"\s{0,2},\s{0,4}\\*\"(?:p|pw|pwd|pass)\\*\"\s{0,2}:\s{0,2}\\*\"(?P<v>[^\"\s\\]{6,128})",
+        r"\"(?:p|pw|pwd|pass)\\*\"\s*:\s*\\*\"[^\"]{6}",
+        is_given,
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
+        r"(?<![\w.-])(?:echo|printf)\s{1,3}(?:-[en]+\s{1,3})?[\"']?(?P<v>[^\s\"'$`|;&<>\\]{6,128})(?:\\n)?[\"']?\s{0,3}>{1,2}\s{0,3}[\w./~$-]{0,120}(?i:pass|secret|token|cred|_key\b|\.key\b)",
+        r"(?i)(?:echo|printf)\s[^\n>]*>[^\n]*(?:pass|secret|token|cred|key)",
+        _is_written,
+    ),
+    make_anywhere_detector(
+        "LICENSE_KEY",
+        r"(?i:serien-?nummer|seriennr\.?|lizenz\w{0,12}|serial(?:[ _-]?(?:no\.?|number|key))?|licen[cs]e(?:[ _-]?(?:key|no\.?))?|activation(?:[ _-]?(?:code|key))?|product[ _-]?key|n[u\xfa]mero de serie)\W{1,4}(?P<v>(?=[A-Z-]*\d)[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7})(?![\w-])",
+        r"(?i)(?:serien|lizenz|serial|licen[cs]e|activation|product[ _-]?key|de serie)[^\n]*[A-Z0-9]{4}-[A-Z0-9]{4,8}-[A-Z0-9]{4}",
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
+        r"(?<![\w])(?P<v>(?:[A-Za-z0-9]{4} ){5}[A-Za-z0-9]{4})(?![\w])",
+        r"(?:[A-Za-z0-9]{4} ){5}[A-Za-z0-9]{4}",
+        _is_in_fours,
+    ),
+    make_anywhere_detector(
+        "SECRET",
+        r"(?<![^\n])(?P<in>[ \t]*)[\w.-]{0,40}(?i:key|keytab|keystore|secret|token|p12|pfx|jks|credentials?)[\w.-]{0,20}:[ \t]{1,3}[|>][+-]?[ \t]*\r?\n(?P<v>(?:(?P=in)[ \t]{1,8}[A-Za-z0-9+/]{40,128}={0,2}[ \t]*(?:\r?\n|$)){1,400})",
+        r"(?i)(?:key|keytab|keystore|secret|token|p12|pfx|jks|credential)[\w.-]*:[ \t]+[|>][+-]?[ \t]*\r?\n[ \t]+[A-Za-z0-9+/]{40}",
+        is_mixed_case,
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
+        r"AUTH\r?\n[^\n]{0,12}\$\d{1,3}\r?\n[^\n]{0,12}?(?P<v>[^\s\"']{4,128})(?=\r?\n|$)|WIFI:[^\n]{0,80}?P:(?P<w>[^\s;]{6,64});",
+        (r"AUTH\r?\n[^\n]*\$\d", r"WIFI:[^\n]*P:"),
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
+        _LOGIN_OPTIONS,
+        rf"ftp[^\n|;&]*\s-u[ ]?[^\s]*,[^\s]{{6}}|\s{_USER}[ =]?[^\s]+\s[^\n|;&]*-(?:pw?|P|w|-?pass\w*)[ =]?[^\s]*[0-9]",
+        _is_option_value,
+    ),
+)

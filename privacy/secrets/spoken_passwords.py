@@ -1,0 +1,166 @@
+# ruff: noqa: E501 (patterns)
+"""Detect chosen passwords a few words after a label: in commands, configurations, calls and sentences.
+
+The value has no format. It is told by its shape (`chosen_passwords`) and by a word about logins before it on the
+line, in whatever grammar: `-u root -p pumpkin3933`, `login('kim', 'Clara_walnut054')`, `la clave es granite_Nina217`.
+"""
+
+from collections.abc import Callable, Iterator
+
+from tracemill.privacy.core.chosen_passwords import is_chosen_password, is_mingled, is_numbered_words
+from tracemill.privacy.core.entropy import has_all_kinds, is_password, is_token
+from tracemill.privacy.core.rule import Detector, Span, TextView, build_rule_pattern, make_probed_detector
+from tracemill.privacy.core.set_passwords import is_odd_password
+
+# Words for a password in languages of developers; stems where the word is declined.
+_PASSWORDS = (
+    r"passw(?:or)?[dt]|passphrase|passcode|passwd|pgpass|_pass\b|\bpass\b|\bpw\b|\bpwd\b|kennwort|\bmdp\b|mot de passe|contrase[n\xf1]a|\bclave\b"
+    r"|\bsenha\b|palavra-passe|\bparola\b|heslo|has[\u0142l]o|jelsz|wachtwoord|passord|adgangskode|l[o\xf6]senord|salasana|[\u015f\u015es]ifre"
+    r"|\u043f\u0430\u0440\u043e\u043b|\u5bc6\u7801|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638"
+)
+_PASSWORDS_RAW = (
+    r"passw(?:or)?[dt]|passphrase|passcode|passwd|pgpass|_pass|pass\b|pw\b|pwd\b|kennwort|mdp|mot de passe|contrase|clave|senha|palavra-passe|parola"
+    r"|heslo|has[?l]o|jelsz|wachtwoord|passord|adgangskode|l[o\xf6]senord|salasana|[?s]ifre|\?{2}"
+)
+# Words about logins and keys, and options of command lines, after which other things stand too.
+_LOGINS = (
+    r"log[ _-]?in\b|logon|sign[ _-]?in\b|authenticat\w*|\bauth\b|identify|credentials?|creds?\b|\bunlock|\bnet user\b|\bconnect\b|createuser|\bisakmp key|shared[ -]?secret|keychain"
+    r"|(?<=\s)-(?:p|P|w)(?=[ \"'])|\bkey-string\b|\bsecret\b"
+)
+_LOGINS_RAW = (
+    r"log[ _-]?in\b|logon|sign[ _-]?in\b|authenticat|auth\b|identify|credential|creds?\b|unlock|net user|connect\b|createuser|isakmp key|shared[ -]?secret|keychain"
+    r"|\s-(?:p|pw|w)[ \"']|key-string|secret\b"
+)
+_TOKEN = build_rule_pattern(
+    r"(?<![\w$@.+-])[^\W_][^\s\"'`<>(){}\[\]|\\;,/=:]{6,47}(?=[\s\"'`<>(){}\[\]|\\;,@]|$)"
+)
+_LINE_END = build_rule_pattern(r"\n|\\+[nr]")
+_REACH_BEHIND = 80  # characters behind a label
+_LABELED = build_rule_pattern(rf"(?i:(?P<password>{_PASSWORDS})|{_LOGINS})")
+
+
+def find_spoken_passwords(view: TextView) -> Iterator[Span]:
+    """Find the first value on the rest of a line after a word about logins that is a chosen password."""
+    text, done = view.text, -1
+    for low, high in view.windows():
+        for label in _LABELED.finditer(text, low, high):
+            if label.end() < done:
+                continue
+            found = _value_behind(text, label.end(), _is_said if label["password"] else is_login_value)
+            if found is None and label["password"]:
+                found = (
+                    _phrase_behind(text, label.end())
+                    or _phrase_folded(text, label.end())
+                    or _value_below(text, label.end())
+                )
+            if found:
+                done = found.end
+                yield found
+
+
+_SET = build_rule_pattern(
+    r"[\w-]{0,24}\\*[\"'`\])]{0,2}(?:[^\n:=]{0,32}(?:[ \t]{0,4}(?:[:=]|->|=>|\u2192)|[ \t](?:is|was|ist|lautet|est|es|er|\xe4r|jest|je|\xe9|\xe8))"
+    r"[ \t]{0,4}|[ \t]{1,4}(?=\\*[\"'`]))\\*[\"'`(*]{0,3}"
+)
+
+
+def _value_behind(text: str, start: int, is_value: Callable[[str], bool]) -> Span | None:
+    end = min(len(text), start + _REACH_BEHIND)
+    if line := _LINE_END.search(text, start, end):
+        end = line.start()
+    for token in _TOKEN.finditer(text, start, min(len(text), end + 48)):
+        if token.start() >= end:
+            return None
+        value = token[0].rstrip(".,!?")
+        set_here = is_value is _is_said and (is_mingled(value) or is_token(value))
+        if is_value(value) or (set_here and _is_set(text, start, token.start(), value)):
+            return Span(token.start(), token.start() + len(value), "PASSWORD")
+    return None
+
+
+def _is_set(text: str, start: int, at: int, value: str) -> bool:
+    """Tell whether only a sign or a verb stands between a label and a value, or a blank before one with marks."""
+    if _SET.fullmatch(text, start, at):
+        return True
+    return text[start:at].isspace() and any(each in "!#$%&*+@?~^" for each in value)
+
+
+_WORDS_SAID = build_rule_pattern(
+    r"[\w-]{0,12}\\*[\"'`\])]{0,2}(?:[ \t][^\s:=\"'`]{1,16}){0,4}?(?:[ \t]{0,2}[:=]|[ \t](?:is|was|ist|lautet|est|es|er))[ \t]{1,3}\\*[\"'`]?"
+    r"(?P<v>[a-z]{3,12}(?:[ ][a-z]{3,12}){3,7})(?=\\*[\"'`.]?[ \t]*(?:\r?\n|\\[nr]|$|\\*[\"'`]))"
+)
+
+
+def _phrase_behind(text: str, start: int) -> Span | None:
+    """Return a phrase of four words or more that is all that a label is followed by."""
+    found = _WORDS_SAID.match(text, start)
+    return Span(*found.span("v"), "PASSWORD") if found and is_chosen_password(found["v"]) else None
+
+
+_FOLDED = build_rule_pattern(
+    r"\\*[\"']?:[ \t]{0,3}[|>][+-]?[ \t]*(?P<lines>(?:\n[ \t]{1,16}[a-z]{3,12}(?: [a-z]{3,12}){2,7}[ \t\r]*(?=\n|$)){1,6})"
+)
+
+
+def _phrase_folded(text: str, start: int) -> Span | None:
+    """Return the lines of a phrase that YAML folds below a label."""
+    found = _FOLDED.match(text, start)
+    if found is None or not is_chosen_password(" ".join(found["lines"].split())[:60].rpartition(" ")[0]):
+        return None
+    low = found.start("lines") + len(found["lines"]) - len(found["lines"].lstrip())
+    return Span(low, found.start("lines") + len(found["lines"].rstrip()), "PASSWORD")
+
+
+_BELOW = build_rule_pattern(
+    r"[^\n]{0,48}\n(?P<gap>[ \t>]{0,16}\r?\n)?(?P<line>[ \t>#]{0,16}[^\n]{6,96})(?:\n(?P<second>[ \t>#]{0,16}[^\n]{6,96}))?"
+)
+_ALONE = build_rule_pattern(
+    r"[ \t>#]{0,16}(?:[\w.-]{1,24}:[ ]|<\w{1,20}>)?(?P<v>[^\s\"'`<>(){}\[\]|\\;,=]{6,64})(?:</\w{1,20}>)?[ \t\r]*"
+)
+
+
+def _value_below(text: str, start: int) -> Span | None:
+    """Return a value that has a line below a label for itself: an answer, a form field, a file of two lines."""
+    below = _BELOW.match(text, start)
+    if below is None:
+        return None
+    for name in ("line", "second"):
+        low, high = below.span(name)
+        found = _ALONE.fullmatch(text, low, high) if low >= 0 else None
+        if found is None:
+            return None
+        value = found["v"].rstrip(".,!?")
+        if _is_said(value) or (is_mingled(value) and is_password(value)):
+            return Span(found.start("v"), found.start("v") + len(value), "PASSWORD")
+    return None
+
+
+def _is_said(value: str) -> bool:
+    """Tell whether a value after a word for a password is chosen words, or letters, digits and marks at random."""
+    return is_chosen_password(value) or is_odd_password(value)
+
+
+def is_login_value(value: str) -> bool:
+    """Tell whether a value after a word about logins is words with a number, or a long random token."""
+    if is_chosen_password(value):
+        return is_numbered_words(value)
+    return len(value) >= 16 and has_all_kinds(value) and is_token(value)
+
+
+DETECTORS: tuple[Detector, ...] = (
+    make_probed_detector(
+        find_spoken_passwords,
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z!#$%&*+@][_.@+-]?[0-9]{{2}}",
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[0-9!#$%&*+@][a-z0-9]*[!#$%&*+@?~^]",
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z][0-9]+[a-z]",
+        rf"(?:{_PASSWORDS_RAW})[^\n]*[A-Z]{{2}}[a-z][^\n]*[A-Z]",
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*(?:[a-z]{{3,}}[-_.]){{3}}[a-z]{{3}}",
+        rf"(?i)(?:{_LOGINS_RAW})[^\n]*[a-z][_.@+-]?[0-9]{{2}}",
+        rf"(?i)(?:{_LOGINS_RAW})[^\n]*[a-z][0-9][a-z0-9]*[a-z][0-9]",
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[|>][+-]?\s*\n[ \t]+[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*[a-z!#$%&*+@_.-][0-9]",
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*[0-9][a-z!#$%&*+@_.-]",
+        located=True,
+    ),
+)
