@@ -32,7 +32,7 @@ pesel = \d{11} = pl.pesel
 nino|national insurance|national_insurance|nationalinsurance|ni no|ni number|ni_number|ni num|ni nr = (?-i:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D]) = -
 dni|nif|identidad = \d{2}\.?\d{3}\.?\d{3}-?[A-Z] = es.dni
 dni|nie|nif|identidad = [XYZ]-?\d{7}-?[A-Z] = es.nie
-pan = (?-i:[A-Z]{3}[ABCFGHJLPTK][A-Z]\d{4}[A-Z]) = -
+pan|permanent account number|permanent account|pan card = (?-i:[A-Z]{3}[ABCFGHJLPTK][A-Z]\d{4}[A-Z]) = -
 aadhaar|aadhar|uidai = [2-9]\d{3}[ -]?\d{4}[ -]?\d{4} = in_.aadhaar
 codice fiscale|codice_fiscale|codicefiscale = [A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z] = -
 resident id|resident_id|id card|id_card|idcard = \d{6}(?:19|20)\d{9}[\dXx] = iso7064.mod_11_2
@@ -94,6 +94,37 @@ nik = \d{16} =
 cnic = \d{5}-?\d{7}-?\d = pk.cnic
 national id|national_id|nationalid|national identity|national identification|nationalidentity|personal id|personal_id|personal identification|identity number|identity_number|taxid|tax id|tax_id|tax number|tax_number|taxnumber|taxpayer id|taxpayer_id|taxpayerid|government id|government_id|governmentid|identity card|identity_card = [A-Z]{0,4}-?\d[\dA-Z./ -]{4,18}[\dA-Z] =
 driver's license|driver's licence|driver\u2019s license|driver\u2019s licence|drivers license|drivers licence|driver license|driver licence|driving license|driving licence|drivers_license|driver_license|driver_licence|driving_licence|driving_license|driverslicense|driverlicense|driverlicence|drivinglicence|drivinglicense|licence de conduire|permis de conduire|carnet de conducir|licencia de conducir|patente di guida|f\xfchrerschein|fuhrerschein|fuehrerschein|f\xfchrerscheinnummer|rijbewijs|prawo jazdy|k\xf6rkort|korkort|carteira de habilita\xe7\xe3o|cnh = (?-i:[A-Z]{0,5}[- ]?\d[\dA-Z -]{4,18}[\dA-Z]) =
+taj sz\xe1m|taj-sz\xe1m|taj szam = \d{3}[ -]?\d{3}[ -]?\d{3} =
+ad\xf3azonos\xedt\xf3|ad\xf3azonos\xedt\xf3 jel|adoazonosito = 8\d{9} =
+szem\xe9lyi sz\xe1m|szem\xe9lyi azonos\xedt\xf3|szem\xe9lyi igazolv\xe1ny = \d[- ]?\d{6}[- ]?\d{4}|\d{6} ?[A-Z]{2} =
+dow\xf3d osobisty|numer dowodu|nr dowodu|seria i numer dowodu = [A-Z]{3} ?\d{6} =
+carte d'identit\xe9|carte nationale d'identit\xe9|cni = \d{12}|(?-i:[A-Z0-9]{2}\d[A-Z0-9]{6}) =
+carta d'identit\xe0|carta di identit\xe0|carta identit\xe0 = [A-Z]{2} ?\d{5} ?[A-Z]{2}|[A-Z]{2} ?\d{7} =
+tessera sanitaria = 80\d{18} =
+seguridad social|seguro social|n\xfamero de seguridad social|nuss|naf|nss|imss = \d{2}[ /-]?\d{8}[ /-]?\d{2}|\d{11} =
+cart\xe3o de cidad\xe3o|cartao de cidadao|bilhete de identidade = \d{8} ?\d ?[A-Z]{2}\d|\d{8} ?\d? =
+niss|seguran\xe7a social = \d{11} =
+utente|n\xfamero de utente|sns = \d{9} =
+rg|registro geral|carteira de identidade = \d{1,2}\.\d{3}\.\d{3}-?[\dXx] =
+pis|pasep|pis/pasep|nis = \d{3}\.?\d{5}\.?\d{2}-?\d =
+t\xedtulo de eleitor|titulo de eleitor = \d{4} ?\d{4} ?\d{4} =
+cc|c.c.|c\xe9dula|cedula|ci|c.i. = (?-i:[VEJ]-?\d{1,2}\.?\d{3}\.?\d{3})|\d{1,3}(?:\.\d{3}){2,3}(?:-\d)? =
+sss number|sss no|sss = \d{2}-\d{7}-\d =
+philhealth|umid|philsys|crn = \d{2}-?\d{9}-?\d|\d{4}-\d{7}-\d|\d{4}-\d{4}-\d{4}-\d{4} =
+ktp|no ktp|nomor ktp|nomor induk kependudukan = \d{16} =
+npwp = \d{2}\.\d{3}\.\d{3}\.\d-\d{3}\.\d{3} =
+kad pengenalan|no kp = \d{6}-?\d{2}-?\d{4} =
+bvn = \d{11} =
+ghana card = GHA-?\d{9}-?\d =
+mbi|medicare beneficiary = \d[A-Z][A-Z0-9]\d-?[A-Z][A-Z0-9]\d-?[A-Z]{2}\d{2} =
+ohip|health card|health_card|healthcard = \d{4}[- ]?\d{3}[- ]?\d{3}(?:[- ]?[A-Z]{2})? =
+nhi = (?-i:[A-Z]{3}\d{4}|[A-Z]{3}\d{2}[A-Z]{2}) =
+chi number|chi no = \d{10} =
+personalausweis|personalausweisnummer|ausweisnummer|ausweisnr|ausweis-nr = (?-i:(?=[A-Z0-9]*\d)[CFGHJKLMNPRTVWXYZ0-9]{9,10}) =
+matricule nationale|matricule = \d{13}|\d{11} =
+nic|national identity card = \d{9}[VvXx]|\d{12} =
+nip = \d{3}-\d{3}-\d{2}-\d{2}|\d{3}-\d{2}-\d{2}-\d{3} =
+social security number|social insurance number|national insurance number|identification number|identity number|identity document|document of identity|personal code|personal number|citizen id|citizen number|citizenship number|civil id|civil number|civil registration number|tax identification number|tax identifier|tax file number|resident number|residence permit|residence card|residence permit number|aufenthaltstitel|aufenthaltstitelnummer|num\xe9ro de s\xe9curit\xe9 sociale|num\xe9ro fiscal|num\xe9ro d'identit\xe9|identifiant fiscal|titre de s\xe9jour|n\xfamero de identidad|n\xfamero de identificaci\xf3n|documento de identidad|documento nacional de identidad|documento d'identit\xe0|numero di identit\xe0|n\xfamero de identifica\xe7\xe3o|documento de identidade|identiteitsnummer|identiteitskaart|identifikationsnummer|identitetsnummer|henkil\xf6kortti|skattenummer|voter id|voter_id|voterid|epic number|ration card = [A-Z]{0,4}-?\d[\dA-Z./ -]{4,18}[\dA-Z] =
 """
 _SOCIAL_SECURITY = r"""
 ssn|social security|social_security = (?!000|666|9)\d{3}[- ]?(?!00)\d\d[- ]?(?!0000)\d{4} = -
@@ -102,9 +133,10 @@ _PASSPORTS = r"""
 passport|reisepass|ausweis|passeport|pasaporte|passaporte|paszport = (?-i:[A-Z]{0,2}\d[A-Z0-9]{5,8}|[A-Z][A-Z0-9]{6,8}) = passport
 """
 _MONTH = r"(?:jan|feb|f\xe9v|mar|m\xe4r|apr|avr|abr|may|mai|maj|mag|giu|jun|jui|jul|lug|aug|ago|ao\xfb|aou|sep|set|oct|okt|ott|out|ene|gen|nov|dec|d\xe9c|dez|dic)[a-z\xe7\xe9\xfb]{0,7}\.?"
-_DATE = rf"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)\d\d|[0-3]?\d(?:\.|er|st|nd|rd|th|\xba)? (?:de |of )?{_MONTH},? (?:de |of )?(?:19|20)\d\d|{_MONTH} [0-3]?\d,? (?:19|20)\d\d|(?:19|20)\d\d(?:\u5e74|\ub144) ?\d{{1,2}}(?:\u6708|\uc6d4) ?\d{{1,2}}(?:\u65e5|\uc77c))"
+DATE = rf"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)\d\d|[0-3]?\d(?:\.|er|st|nd|rd|th|\xba)? (?:de |of )?{_MONTH},? (?:de |of )?(?:19|20)\d\d|{_MONTH} [0-3]?\d,? (?:19|20)\d\d|(?:19|20)\d\d(?:\u5e74|\ub144) ?\d{{1,2}}(?:\u6708|\uc6d4) ?\d{{1,2}}(?:\u65e5|\uc77c))"
+"""The pattern of a date with its year, in numbers or words."""
 _BIRTH_DATES = rf"""
-date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|geboortedatum|naissance|nacimiento|nascimento|nascita|data urodzenia|data_urodzenia|f\xf6delsedatum|fodelsedatum|f\xf8dselsdato|fodselsdato|syntym\xe4aika|syntymaaika|n\xe9 le|n\xe9e le|nacido|nacida|nato il|nata il|nascido|nascida|f\xf6dd|f\xf8dt|urodzona|urodzony|syntynyt|geb.|datum narozen\xed|datum_narozeni|datum rodenja = {_DATE} = -
+date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|bday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|geboortedatum|naissance|nacimiento|nascimento|nascita|data urodzenia|data_urodzenia|f\xf6delsedatum|fodelsedatum|f\xf8dselsdato|fodselsdato|syntym\xe4aika|syntymaaika|n\xe9 le|n\xe9e le|n\xe9(e) le|ne le|nee le|nacido|nacida|nato il|nata il|nascido|nascida|f\xf6dd|f\xf8dt|urodzona|urodzony|syntynyt|geb.|datum narozen\xed|datum_narozeni|datum rodenja = {DATE} = -
 """
 _PLACES = r"""
 latitude|longitude|lat|lng|lon|long = -?\d{1,3}\.\d{4,12} = -
@@ -112,6 +144,9 @@ latitude|longitude|lat|lng|lon|long = -?\d{1,3}\.\d{4,12} = -
 _PATIENTS = r"""
 versichertennummer|versicherten-nr|krankenversichertennummer|kvnr|insurance number|insurance no|insurance_number|insurance id|insurance_id|member id|member_id|member number|member_number|membership number|policy number|policy no|policy_number|policennummer|versicherungsnr|n\xfam. afiliaci\xf3n|num\xe9ro d'adh\xe9rent = (?-i:[A-Z]{0,4}[- ]?\d[\dA-Z-]{5,14}) =
 matrikelnummer|matrikel-nr|matriculation number|student number|student no|student_number = \d{6,10} =
+patienten-nr|patientennummer|patientennr|patienten-id|patienten id|patientnummer|pati\xebntnummer|patientnr|num\xe9ro de patient|no patient|num\xe9ro de dossier|dossier m\xe9dical|historia cl\xednica|n\xfamero de historia|n\xfamero de paciente|cartella clinica|numero paziente|prontu\xe1rio|journalnummer|fallnummer|hospital number|hospital no|chart number|chart no|health record|case file|krankenakte|patient = (?-i:[A-Z]{0,4}[- ]?\d{5,12}(?:/\d{2,4})?) =
+student id|student_id|studentid|student card|student_no|studentennummer|studentnummer|opiskelijanumero|num\xe9ro d'\xe9tudiant|num\xe9ro \xe9tudiant|carte \xe9tudiant|n\xfamero de estudiante|n\xfamero de alumno|n\xfamero de aluno|matr\xedcula|matricola|numero di matricola|numer albumu|pupil id|school id|admission number|roll number|roll no|hallgat\xf3i azonos\xedt\xf3|neptun = (?-i:[A-Z]{0,4}[-/ ]?\d{5,12}(?:/\d{2,4})?) =
+employee id|employee_id|employeeid|employee number|employee no|staff id|staff number|personnel number|personalnummer|personal-nr|mitarbeiternummer|mitarbeiter-nr|num\xe9ro de salari\xe9|n\xfamero de empleado|personeelsnummer|anst\xe4llningsnummer|badge number = (?-i:[A-Z]{0,4}[- ]?\d{5,10}) =
 mrn|medical record|medical_record|patient id|patient_id|patientid|patient number|patient no = [A-Z]{0,3}-?\d{6,10} =
 """
 _ACCOUNTS = r"""
@@ -145,15 +180,25 @@ _SCRIPTS = r"""
 \u0e40\u0e25\u0e02\u0e1b\u0e23\u0e30\u0e08\u0e33\u0e15\u0e31\u0e27\u0e1b\u0e23\u0e30\u0e0a\u0e32\u0e0a\u0e19 = \d-?\d{4}-?\d{5}-?\d{2}-?\d = th.pin
 \u0627\u0644\u0631\u0642\u0645 \u0627\u0644\u0642\u0648\u0645\u064a|\u0631\u0642\u0645 \u0627\u0644\u0647\u0648\u064a\u0629 = \d{10}|\d{14} =
 \u8eab\u5206\u8b49\u5b57\u865f|\u8eab\u5206\u8b49 = [A-Z][12]\d{8} =
+\u8eab\u4efd\u8b49\u865f\u78bc|\u8eab\u4efd\u8b49|\u8eab\u5206\u8b49\u865f\u78bc = [A-Z]{1,2}\d{6} ?\([\dA]\)|[A-Z][12]\d{8}|\d{17}[\dXx] =
+\u05ea.\u05d6.|\u05ea"\u05d6|\u05ea\u05d6|\u05de\u05e1\u05e4\u05e8 \u05d6\u05d4\u05d5\u05ea|\u05de\u05e1\u05e4\u05e8 \u05ea\u05e2\u05d5\u05d3\u05ea \u05d6\u05d4\u05d5\u05ea = \d{8,9} =
+\u0391\u03a6\u039c|\u03b1\u03c6\u03bc|\u0391.\u03a6.\u039c.|\u0391\u0394\u03a4|\u0391.\u0394.\u03a4.|\u0391\u039c\u039a\u0391|\u0391.\u039c.\u039a.\u0391. = \d{11}|\d{9}|[A-Z\u0391-\u03a9]{1,2} ?-?\d{6} =
+\u0408\u041c\u0411\u0413|\u0458\u043c\u0431\u0433|\u0415\u041c\u0411\u0413|\u041b\u041d\u0427|\u0404\u0414\u0414\u0420|\u0423\u041d\u0417\u0420|\u0443\u043d\u0437\u0440|\u0436\u0441\u043d|\u0416\u0421\u041d|\u043f\u043e\u043b\u0438\u0441|\u041e\u041c\u0421|\u043f\u043e\u043b\u0438\u0441 \u041e\u041c\u0421|\u043f\u0430\u0441\u043f\u043e\u0440\u0442\u043d\u044b\u0435 \u0434\u0430\u043d\u043d\u044b\u0435|\u0432\u043e\u0434\u0438\u0442\u0435\u043b\u044c\u0441\u043a\u043e\u0435 \u0443\u0434\u043e\u0441\u0442\u043e\u0432\u0435\u0440\u0435\u043d\u0438\u0435|\u043f\u043e\u0441\u0432\u0456\u0434\u0447\u0435\u043d\u043d\u044f|\u0456\u0434\u0435\u043d\u0442\u0438\u0444\u0456\u043a\u0430\u0446\u0456\u0439\u043d\u0438\u0439 \u043a\u043e\u0434|\u0406\u041f\u041d|\u0456\u043f\u043d|\u043b\u0438\u0447\u043d\u0430 \u043a\u0430\u0440\u0442\u0430|\u043b\u0438\u0447\u0435\u043d \u043d\u043e\u043c\u0435\u0440 = \d{13}|\d{8}-\d{5}|\d{16}|\d{10}|\d{12}|\d{2} ?\d{2} ?\d{6}|\d{9} =
+\u0627\u0644\u0631\u0642\u0645 \u0627\u0644\u0648\u0637\u0646\u064a|\u0631\u0642\u0645 \u0627\u0644\u0625\u0642\u0627\u0645\u0629|\u0631\u0642\u0645 \u0627\u0644\u0647\u0648\u064a\u0629 \u0627\u0644\u0648\u0637\u0646\u064a\u0629|\u0631\u0642\u0645 \u0627\u0644\u0628\u0637\u0627\u0642\u0629|\u06a9\u062f \u0645\u0644\u06cc = \d{9,15} =
+\u0906\u0927\u093e\u0930|\u0906\u0927\u093e\u0930 \u0938\u0902\u0916\u094d\u092f\u093e|\u0906\u0927\u093e\u0930 \u0928\u0902\u092c\u0930 = [2-9]\d{3}[ -]?\d{4}[ -]?\d{4} =
+\u904b\u8ee2\u514d\u8a31\u8a3c|\u904b\u8ee2\u514d\u8a31\u8a3c\u756a\u53f7|\u514d\u8a31\u8a3c\u756a\u53f7|\u57fa\u790e\u5e74\u91d1\u756a\u53f7|\u5065\u5eb7\u4fdd\u967a\u8a3c|\u88ab\u4fdd\u967a\u8005\u756a\u53f7|\u5728\u7559\u30ab\u30fc\u30c9\u756a\u53f7|\u5728\u7559\u30ab\u30fc\u30c9|\u30d1\u30b9\u30dd\u30fc\u30c8\u756a\u53f7 = \d{12}|\d{4}-?\d{6}|\d{8}|[A-Z]{2}\d{8}[A-Z]{2}|[A-Z]{2}\d{7} =
+\uc678\uad6d\uc778\ub4f1\ub85d\ubc88\ud638|\uc6b4\uc804\uba74\ud5c8\ubc88\ud638|\uc6b4\uc804\uba74\ud5c8 = \d{6}-?[1-8]\d{6}|\d{2}-\d{2}-\d{6}-\d{2} =
+\u793e\u4fdd\u53f7|\u793e\u4f1a\u4fdd\u969c\u53f7\u7801|\u8bc1\u4ef6\u53f7\u7801|\u8bc1\u4ef6\u53f7|\u8b77\u7167\u865f\u78bc|\u62a4\u7167\u53f7\u7801|\u62a4\u7167\u53f7|\u901a\u884c\u8bc1\u53f7 = \d{17}[\dXx]|[A-Z]{1,2}\d{7,9} =
+\u0e40\u0e25\u0e02\u0e1a\u0e31\u0e15\u0e23\u0e1b\u0e23\u0e30\u0e0a\u0e32\u0e0a\u0e19|\u0e40\u0e25\u0e02\u0e1b\u0e23\u0e30\u0e08\u0e33\u0e15\u0e31\u0e27\u0e1b\u0e23\u0e30\u0e0a\u0e32\u0e0a\u0e19|\u0e1a\u0e31\u0e15\u0e23\u0e1b\u0e23\u0e30\u0e0a\u0e32\u0e0a\u0e19 = \d-?\d{4}-?\d{5}-?\d{2}-?\d =
 """
 _SCRIPT_PASSPORTS = r"""
 \u043f\u0430\u0441\u043f\u043e\u0440\u0442|\u041f\u0430\u0441\u043f\u043e\u0440\u0442|\u62a4\u7167|\u65c5\u5238|\uc5ec\uad8c = (?-i:[A-Z]{0,2}\d{2} ?\d{2} ?\d{5,6}|[A-Z]{1,2}\d{7,8}) =
 """
 _SCRIPT_BIRTH_DATES = rf"""
-\u751f\u5e74\u6708\u65e5|\u51fa\u751f\u65e5\u671f|\u51fa\u751f\u5e74\u6708\u65e5|\u751f\u65e5|\uc0dd\ub144\uc6d4\uc77c|\u0434\u0430\u0442\u0430 \u0440\u043e\u0436\u0434\u0435\u043d\u0438\u044f|\u0414\u0430\u0442\u0430 \u0440\u043e\u0436\u0434\u0435\u043d\u0438\u044f|\u0434\u0430\u0442\u0430 \u043d\u0430\u0440\u043e\u0434\u0436\u0435\u043d\u043d\u044f|\u0414\u0430\u0442\u0430 \u043d\u0430\u0440\u043e\u0434\u0436\u0435\u043d\u043d\u044f = {_DATE} = -
+\u05ea\u05d0\u05e8\u05d9\u05da \u05dc\u05d9\u05d3\u05d4|\u062a\u0627\u0631\u064a\u062e \u0627\u0644\u0645\u064a\u0644\u0627\u062f|\u03b7\u03bc\u03b5\u03c1\u03bf\u03bc\u03b7\u03bd\u03af\u03b1 \u03b3\u03ad\u03bd\u03bd\u03b7\u03c3\u03b7\u03c2|\u0397\u03bc\u03b5\u03c1\u03bf\u03bc\u03b7\u03bd\u03af\u03b1 \u03b3\u03ad\u03bd\u03bd\u03b7\u03c3\u03b7\u03c2|\u091c\u0928\u094d\u092e \u0924\u093f\u0925\u093f|\u091c\u0928\u094d\u092e\u0924\u093f\u0925\u093f|\u0e27\u0e31\u0e19\u0e40\u0e01\u0e34\u0e14|\u0e27\u0e31\u0e19\u0e40\u0e14\u0e37\u0e2d\u0e19\u0e1b\u0e35\u0e40\u0e01\u0e34\u0e14|\u0434\u0430\u0442\u0430 \u043d\u0430 \u0440\u0430\u0436\u0434\u0430\u043d\u0435|\u0414\u0430\u0442\u0430 \u043d\u0430 \u0440\u0430\u0436\u0434\u0430\u043d\u0435|\u0434\u0430\u0442\u0443\u043c \u0440\u043e\u0452\u0435\u045a\u0430|\u0414\u0430\u0442\u0443\u043c \u0440\u043e\u0452\u0435\u045a\u0430|\u0440\u043e\u0434\u0438\u043b\u0441\u044f|\u0440\u043e\u0434\u0438\u043b\u0430\u0441\u044c|\u043d\u0430\u0440\u043e\u0434\u0438\u0432\u0441\u044f|\u043d\u0430\u0440\u043e\u0434\u0438\u043b\u0430\u0441\u044f|\u51fa\u751f|\uc0dd\uc77c|\u51fa\u751f\u5e74\u6708|\u062a\u0627\u0631\u06cc\u062e \u062a\u0648\u0644\u062f|\u751f\u5e74\u6708\u65e5|\u51fa\u751f\u65e5\u671f|\u51fa\u05ea\u05d0\u05e8\u05d9\u05da \u05dc\u05d9\u05d3\u05d4|\u062a\u0627\u0631\u064a\u062e \u0627\u0644\u0645\u064a\u0644\u0627\u062f|\u03b7\u03bc\u03b5\u03c1\u03bf\u03bc\u03b7\u03bd\u03af\u03b1 \u03b3\u03ad\u03bd\u03bd\u03b7\u03c3\u03b7\u03c2|\u0397\u03bc\u03b5\u03c1\u03bf\u03bc\u03b7\u03bd\u03af\u03b1 \u03b3\u03ad\u03bd\u03bd\u03b7\u03c3\u03b7\u03c2|\u091c\u0928\u094d\u092e \u0924\u093f\u0925\u093f|\u091c\u0928\u094d\u092e\u0924\u093f\u0925\u093f|\u0e27\u0e31\u0e19\u0e40\u0e01\u0e34\u0e14|\u0e27\u0e31\u0e19\u0e40\u0e14\u0e37\u0e2d\u0e19\u0e1b\u0e35\u0e40\u0e01\u0e34\u0e14|\u0434\u0430\u0442\u0430 \u043d\u0430 \u0440\u0430\u0436\u0434\u0430\u043d\u0435|\u0414\u0430\u0442\u0430 \u043d\u0430 \u0440\u0430\u0436\u0434\u0430\u043d\u0435|\u0434\u0430\u0442\u0443\u043c \u0440\u043e\u0452\u0435\u045a\u0430|\u0414\u0430\u0442\u0443\u043c \u0440\u043e\u0452\u0435\u045a\u0430|\u0440\u043e\u0434\u0438\u043b\u0441\u044f|\u0440\u043e\u0434\u0438\u043b\u0430\u0441\u044c|\u043d\u0430\u0440\u043e\u0434\u0438\u0432\u0441\u044f|\u043d\u0430\u0440\u043e\u0434\u0438\u043b\u0430\u0441\u044f|\u51fa\u751f|\uc0dd\uc77c|\u51fa\u751f\u5e74\u6708|\u062a\u0627\u0631\u06cc\u062e \u062a\u0648\u0644\u062f|\u751f\u5e74\u6708\u65e5|\u751f\u65e5|\uc0dd\ub144\uc6d4\uc77c|\u0434\u0430\u0442\u0430 \u0440\u043e\u0436\u0434\u0435\u043d\u0438\u044f|\u0414\u0430\u0442\u0430 \u0440\u043e\u0436\u0434\u0435\u043d\u0438\u044f|\u0434\u0430\u0442\u0430 \u043d\u0430\u0440\u043e\u0434\u0436\u0435\u043d\u043d\u044f|\u0414\u0430\u0442\u0430 \u043d\u0430\u0440\u043e\u0434\u0436\u0435\u043d\u043d\u044f = {DATE} = -
 """
 _SCRIPT_PHONES = r"""
-\u624b\u673a\u53f7|\u624b\u673a|\u7535\u8bdd|\u96fb\u8a71\u756a\u53f7|\u96fb\u8a71|\u643a\u5e2f|\uc804\ud654\ubc88\ud638|\u0442\u0435\u043b\u0435\u0444\u043e\u043d|\u0422\u0435\u043b\u0435\u0444\u043e\u043d = \+?\(?\d[\d() /-]{6,22}\d = phone
+\u05d8\u05dc\u05e4\u05d5\u05df|\u05e0\u05d9\u05d9\u05d3|\u0647\u0627\u062a\u0641|\u0631\u0642\u0645 \u0627\u0644\u0647\u0627\u062a\u0641|\u062c\u0648\u0627\u0644|\u0627\u0644\u062c\u0648\u0627\u0644|\u0645\u0648\u0628\u0627\u064a\u0644|\u03c4\u03b7\u03bb\u03ad\u03c6\u03c9\u03bd\u03bf|\u03a4\u03b7\u03bb\u03ad\u03c6\u03c9\u03bd\u03bf|\u03c4\u03b7\u03bb.|\u03a4\u03b7\u03bb.|\u03ba\u03b9\u03bd\u03b7\u03c4\u03cc|\u039a\u03b9\u03bd\u03b7\u03c4\u03cc|\u092b\u093c\u094b\u0928|\u092b\u094b\u0928|\u092e\u094b\u092c\u093e\u0907\u0932|\u0e42\u0e17\u0e23\u0e28\u0e31\u0e1e\u0e17\u0e4c|\u0e42\u0e17\u0e23|\u0e40\u0e1a\u0e2d\u0e23\u0e4c\u0e42\u0e17\u0e23|\u043c\u043e\u0431\u0438\u043b\u044c\u043d\u044b\u0439|\u041c\u043e\u0431\u0438\u043b\u044c\u043d\u044b\u0439|\u043c\u043e\u0431\u0456\u043b\u044c\u043d\u0438\u0439|\u041c\u043e\u0431\u0456\u043b\u044c\u043d\u0438\u0439|\u0442\u0435\u043b.|\u0422\u0435\u043b.|\ud734\ub300\ud3f0|\ud578\ub4dc\ud3f0|\uc5f0\ub77d\ucc98|\uc804\ud654|\u643a\u5e2f\u96fb\u8a71|\u643a\u5e2f\u756a\u53f7|\u9023\u7d61\u5148|\u8054\u7cfb\u7535\u8bdd|\u806f\u7d61\u96fb\u8a71|\u624b\u6a5f|\u062a\u0644\u0641\u0646|\u10e2\u10d4\u10da\u10d4\u10e4\u10dd\u10dc\u10d8|\u624b\u673a\u53f7|\u624b\u673a|\u7535\u8bdd|\u96fb\u8a71\u756a\u53f7|\u96fb\u8a71|\u643a\u5e2f|\uc804\ud654\ubc88\ud638|\u0442\u0435\u043b\u0435\u0444\u043e\u043d|\u0422\u0435\u043b\u0435\u0444\u043e\u043d = \+?\(?\d[\d() /-]{6,22}\d = phone
 """
 _END = r"(?![\w-]|\.\d)"
 
@@ -209,7 +254,7 @@ LATIN_LABEL = LazyPattern(build_words_pattern(each for label in LATIN_LABELS for
 OTHER_LABEL = LazyPattern("|".join(sorted(map(re.escape, OTHER_LABELS), key=len, reverse=True)))
 LABEL_SUFFIX = LazyPattern(r"(?:[Nn]umber|[Nn]ummer|No|Nr|Num|Code|Id|ID|Value)|s?(?![^\W_])")
 FILLER = (
-    r"(?:card|number|num|no|nr|nummer|numero|n\xfamero|num\xe9ro|numaras\u0131|numarasi|tunnus|broj|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|il|em|my|his|her|for|f\xfcr|n\xba|n\xb0"
+    r"(?:card|number|num|no|nr|nummer|numero|n\xfamero|num\xe9ro|numaras\u0131|numarasi|tunnus|broj|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|il|em|my|his|her|for|f\xfcr|n\.?[\xba\xb0]"
     r"|cliente?|customer|holder|user|coordinates?|position|location)"
 )
 """The pattern of a word between a label and its value."""

@@ -31,6 +31,7 @@ _REMOTE = build_rule_pattern(r"(?:ssh|scp|sftp|rsync|ssh-copy-id|mosh)\b[^\n|;&@
 _KEY_COMMENT = build_rule_pattern(r"(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-[\w-]+) [A-Za-z0-9+/=]{40,} $")
 _TOOLS = ("ssh", "scp", "sftp", "rsync", "mosh")
 _SSH_HOST = build_rule_pattern(r"@(?P<host>[A-Za-z0-9][\w.-]{1,62})(?![\w.@])")
+_TO_ADDRESS = build_rule_pattern(r"@(?:\d{1,3}(?:\.\d{1,3}){3}(?![\w.])|\[[0-9a-fA-F:]{3,40}\])")
 _CONTAINER = build_rule_pattern(r"[0-9a-f]{12}")
 _NAME = build_rule_pattern(r"[A-Za-z_][\w.-]{0,31}")
 _NO_HOSTS, _NOBODY = COMMON_WORDS | MACHINE_WORDS, SHARED_NAMES | ROLES
@@ -73,9 +74,12 @@ def find_machines(view: TextView) -> Iterator[Span]:
         start = min(at, skip_rule_escape(text, at - len(local[0])))
         host = _machine(text, start, at)
         name = text[start:at]
-        if host is None or not _NAME.fullmatch(name) or name in ("", "git", "hg", "svn"):
+        if not _NAME.fullmatch(name) or name in ("", "git", "hg", "svn"):
             continue
-        yield host
+        if host is not None:
+            yield host
+        elif not (_TO_ADDRESS.match(text, at) and _is_remote(text, start)):
+            continue
         if name.lower() not in _NOBODY:
             yield Span(start, at, "USER")
 

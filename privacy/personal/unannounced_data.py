@@ -9,6 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from tracemill.privacy.core.lazy_pattern import LazyPattern
+from tracemill.privacy.core.number_forms import DATE
 from tracemill.privacy.core.rule import Detector, build_rule_pattern, make_anywhere_detector
 from tracemill.privacy.core.word_lists import BANK_NUMBER_SIZES, COMMON_WORDS, DOMAINS
 from tracemill.privacy.personal.labelled_data import PERSON, is_person
@@ -52,6 +53,9 @@ _HOME = LazyPattern(
 )
 _ACCOUNT = LazyPattern(
     r"(?i)(?<![A-Z0-9])(?P<v>[A-Z]{2}\d\d(?:(?P<joint>[ -])[A-Z0-9]{4}(?:(?P=joint)[A-Z0-9]{4}){1,6}(?:(?P=joint)[A-Z0-9]{1,3})?|(?:[A-Z]{4})?\d{8,30}))(?![A-Z0-9])"
+)
+_BORN = LazyPattern(
+    rf"(?<![\w./-])(?P<v>{DATE})(?:,? (?:in|\xe0|en|a|em|w|i|te) [A-Z\xc0-\xde][\w-]{{1,30}})? (?:geboren|auf die Welt|zur Welt|geb\.|born|is my birthday|is (?:his|her) birthday|geb[uo]ren|f\xf6dd|f\xf8dt|syntynyt|est ma date de naissance|nac\xed|nasci|urodzi|Geburtstag|habe ich Geburtstag)"
 )
 _SPELLED = LazyPattern(
     r"(?i)(?<![\w.])(?P<v>[\w+-]{1,40}(?:(?:\.| dot )[\w+-]{1,40}){0,3} ?(?:\bat\b|\(at\)|\[at\]) ?[a-z][\w-]{1,40}(?: ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z][\w-]{1,40}){0,2} ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z]{2,18})\b"
@@ -117,6 +121,7 @@ DETECTORS: tuple[Detector, ...] = (
             ("PERSON", _TITLED, is_full_name, rf"{_TITLES}{_CAPITAL}"),
             ("PERSON", _OF_PERSON, is_full_name, rf"['?\x92]s {_THINGS}"),
             ("PHONE", _CALLED, _is_number_to_call, rf"{_CALLS} \+?\(?\d{{2,5}}\)?[ .-]\d"),
+            ("BIRTH_DATE", _BORN, None, r"\d (?:(?:in|\xe0|en|a|em|w|i|te) [A-Z\xc0-\xde?][^\s]+ )?(?:geboren|auf die Welt|zur Welt|geb\.|born|is (?:my|his|her) birthday|geb[uo]ren|f\xf6dd|f\xf8dt|syntynyt|est ma date de naissance|nac\xed|nasci|urodzi|Geburtstag|habe ich)"),
             ("ADDRESS", _HOME, None, r"[A-Z][a-z]{2,12}, [A-Z\xc0-\xde][A-Za-z \xdf-\xff]{2,42},? [A-Z0-9]{0,3} ?\d{4}"),
             ("IBAN", _ACCOUNT, _is_account, (r"(?i)[A-Z]{2}\d\d(?:[A-Z]{4})?\d{8}", r"(?i)[A-Z]{2}\d\d(?: [A-Z0-9]{4} [A-Z0-9]|-[A-Z0-9]{4}-[A-Z0-9])")),
             ("EMAIL", _SPELLED, _is_spelled_address, r"(?i)(?:at|\(at\)|\[at\]) ?[a-z][\w.() \[\]-]{1,120}(?:dot|\(dot\)|\[dot\]) ?[a-z]{2}"),

@@ -29,8 +29,11 @@ from tracemill.privacy.personal import (
     directory_entries,
     emails_and_ips,
     known_identity,
+    labelled_addresses,
     labelled_data,
+    labelled_people,
     national_ids,
+    other_scripts,
     people,
     phones_and_accounts,
     postal_addresses,
@@ -93,6 +96,9 @@ _GENERAL = (
     *drawn_tokens.DETECTORS,
     *coordinates.DETECTORS,
     *conversations.DETECTORS,
+    *labelled_people.DETECTORS,
+    *other_scripts.DETECTORS,
+    *labelled_addresses.DETECTORS,
     *unannounced_data.DETECTORS,
     *unannounced_secrets.DETECTORS,
 )
@@ -108,6 +114,9 @@ _DECLARING = (
     *national_ids.DETECTORS,
     secret_settings.IN_SECTIONS,
     *conversations.DECLARING,
+    *labelled_people.DECLARING,
+    *other_scripts.DETECTORS,
+    labelled_addresses.BEHIND_LABELS,
     coordinates.POINTS,
 )
 _DECLARED = tuple((1 << _FIRST + _GENERAL.index(each), each) for each in _DECLARING)
