@@ -116,11 +116,11 @@ npwp = \d{2}\.\d{3}\.\d{3}\.\d-\d{3}\.\d{3} =
 kad pengenalan|no kp = \d{6}-?\d{2}-?\d{4} =
 bvn = \d{11} =
 ghana card = GHA-?\d{9}-?\d =
-mbi|medicare beneficiary = \d[A-Z][A-Z0-9]\d-?[A-Z][A-Z0-9]\d-?[A-Z]{2}\d{2} =
+mbi|medicare|medicare beneficiary = \d[A-Z][A-Z0-9]\d-?[A-Z][A-Z0-9]\d-?[A-Z]{2}\d{2} =
 ohip|health card|health_card|healthcard = \d{4}[- ]?\d{3}[- ]?\d{3}(?:[- ]?[A-Z]{2})? =
 nhi = (?-i:[A-Z]{3}\d{4}|[A-Z]{3}\d{2}[A-Z]{2}) =
 chi number|chi no = \d{10} =
-personalausweis|personalausweisnummer|ausweisnummer|ausweisnr|ausweis-nr = (?-i:(?=[A-Z0-9]*\d)[CFGHJKLMNPRTVWXYZ0-9]{9,10}) =
+personalausweis|personalausweisnummer|ausweisnummer|ausweisnr|ausweis-nr = (?-i:(?=[A-Z]*\d)[A-Z0-9]{9,10}) =
 matricule nationale|matricule = \d{13}|\d{11} =
 nic|national identity card = \d{9}[VvXx]|\d{12} =
 nip = \d{3}-\d{3}-\d{2}-\d{2}|\d{3}-\d{2}-\d{2}-\d{3} =

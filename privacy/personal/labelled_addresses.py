@@ -28,15 +28,17 @@ _BREAK = r"[ \t]*\r?\n[ \t]{0,8}"
 _LABELLED = LazyPattern(
     rf"(?i:(?<![^\W_])(?:{_LATIN}|(?P<o>{_OTHER}))){_SIGNS}(?:(?:[:=|\uff1a]|>){_OPEN}(?P<v>[^\n\"'<>|;{{}}=\[\]]{{5,140}})|:?(?P<b>{_BREAK})(?P<w>[^\n\"'<>|;{{}}=\[\]]{{5,80}}))"
 )
-_NUMBER = LazyPattern(r"(?<![\w.:/-])(?:[A-Za-z\u0410-\u042f\u2116#]{1,4}\.?)?\d{1,5}[A-Za-z\u0410-\u044f]?(?:[-/]\d{1,4}[A-Za-z]?)?(?![\w:]|\.\d)|\d[\u4e00-\u9fff\uac00-\ud7af\u3040-\u30ff-]|[\u4e00-\u9fff\uac00-\ud7af]\d")
-_WORD = LazyPattern(r"(?<![\w.])(?:[^\W\d_a-z\xdf-\xff][^\W\d_]{2,}|[\u0430-\u044f]{2,}\. ?[\u0410-\u042f]|[\u05d0-\u05ea\u0621-\u06d3\u0900-\u0bff\u0e01-\u0e4e\u4e00-\u9fff\uac00-\ud7af\u3040-\u30ff]{2,})")
+_NUMBER = LazyPattern(
+    r"(?<![\w.:/-])(?:[A-Za-z\u0410-\u042f\u2116#]{1,4}\.?)?\d{1,5}[A-Za-z\u0410-\u044f]?(?:[-/]\d{1,4}[A-Za-z]?)?(?![\w:]|\.\d)|\d[\u4e00-\u9fff\uac00-\ud7af\u3040-\u30ff-]|[\u4e00-\u9fff\uac00-\ud7af]\d"
+)
+_WORD = LazyPattern(
+    r"(?<![\w.])(?:[^\W\d_a-z\xdf-\xff][^\W\d_]{2,}|[\u0430-\u044f]{2,}\. ?[\u0410-\u042f]|[\u05d0-\u05ea\u0621-\u06d3\u0900-\u0bff\u0e01-\u0e4e\u4e00-\u9fff\uac00-\ud7af\u3040-\u30ff]{2,})"
+)
 _NO_ADDRESS = LazyPattern(
     r"(?i)\b(?:ip|port|version|step|page|chapter|section|level|class|bytes?|bits?|localhost|register|memory|offset|null|none|true|false|test|utf|https?|error|v\d|line \d|function|return|import|string|must|should|invalid|required|field|default|example)\b|0x|\d\.\d|@|://|/[a-z]+/|[_\\$#]{2}|\w_\w|\w\(|::"
 )
 # A postcode and what stands around it, on the line of the town.
-_POSTCODE = (
-    r"(?:(?:[A-Z]{1,2}-)?\d{4,6}(?:-\d{3,4})?|\d{3} \d{2}|\d{2}-\d{3}|\u3012?\d{3}-\d{4}|\d{4} ?[A-Z]{2}|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|[A-Z]\d{2} ?[A-Z\d]{4}|LV-\d{4}|LT-\d{5}|\d{3} ?\d{3})"
-)
+_POSTCODE = r"(?:(?:[A-Z]{1,2}-)?\d{4,6}(?:-\d{3,4})?|\d{3} \d{2}|\d{2}-\d{3}|\u3012?\d{3}-\d{4}|\d{4} ?[A-Z]{2}|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|[A-Z]\d{2} ?[A-Z\d]{4}|LV-\d{4}|LT-\d{5}|\d{3} ?\d{3})"
 _TOWN = r"[^\W\d_][^\W\d_.'\u2019-]*(?:[ .'\u2019/-]{1,2}[^\W\d_]+){0,4}\.?"
 _PLACE = LazyPattern(
     rf"(?P<c>{_POSTCODE}),? (?P<t>{_TOWN})(?: \d{{1,2}})?(?:, [^\W\d_][\w .'-]{{1,30}})?|(?P<u>{_TOWN})(?P<r>,? (?:[A-Z]{{2,3}},? )|(?: -|,) ?[A-Z]{{2}},? |,? |)(?P<d>{_POSTCODE})(?:,? [^\W\d_][\w .'-]{{1,30}})?"
@@ -46,7 +48,7 @@ _YEAR = LazyPattern(r"(?:19|20)\d\d")
 _PERSON_LINE = LazyPattern(PERSON)
 _LINE = LazyPattern(r"[ \t]{0,8}(?P<v>[^\n]{3,80}?)[ \t]*\r?(?:\n|$)")
 _STREET_LINE = LazyPattern(r"[^\n=(){}<>\[\]_@$\\\"|;:*`]{4,70}(?:: ?\d[^\n=(){}<>\[\]_@$\\\"|;*`]{0,24})?")
-_BLOCK_LINE = LazyPattern(r"\d[^\n\d=(){}<>]{0,32}\r?\n[ \t]{0,8}[^\n=(){}<>;\"]{0,40}\d{3}")
+_BLOCK_LINE = LazyPattern(r"\d[^\n\d=(){}<>]{0,32}\r?\n[ \t]{0,8}[^\n=(){}<>;\"]{0,40}\d")
 
 
 def is_street_line(line: str) -> bool:
@@ -131,18 +133,18 @@ def _bytes_of(words: str) -> str:
 
 
 BEHIND_LABELS = make_probed_detector(
-        find_labelled_addresses,
-        rf"(?i)(?:street[\"']|line[ _-]?\d[\"']|address(?:[ _-]?line)?[ _-]?\d?|residence|adresse|anschrift|wohn[a-z]+(?: in)?|domicil(?:e|io|iu)|direcci[o\xf3]n|facturaci[o\xf3]n|env[i\xed]o|indirizzo|residenza|endere[c\xe7]o|morada|resid\xeancia|adres|zamieszkania|[a-z]{{4,16}}owy|adress?en?|osoite|adresa|bydli\?t\?|pobyt|lakc\xedme?|c\xedme?|ikamet(?:gah)?|adresi|naslov|aadress|adrese|adresas|alamat|\?{{2}}a ch\?|livraison|facturation|postal[ea]?)[\"'`*_\])]*[ \t\xa0]*(?:[:=|>?]|\r?\n)[\s\"'`*_|(\\]*[A-Z0-9?\xc0-\xdf]",
-        r"\?\?[\"*)]*[ \t]*(?:[:=|>?]|\n)[ \t\"|]*[0-9?A-Z]",
-        located=True,
-    )
+    find_labelled_addresses,
+    r"(?i)(?:street[\"']|line[ _-]?\d[\"']|address(?:[ _-]?line)?[ _-]?\d?|residence|adresse|anschrift|wohn[a-z]+(?: in)?|domicil(?:e|io|iu)|direcci[o\xf3]n|facturaci[o\xf3]n|env[i\xed]o|indirizzo|residenza|endere[c\xe7]o|morada|resid\xeancia|adres|zamieszkania|[a-z]{4,16}owy|adress?en?|osoite|adresa|bydli\?t\?|pobyt|lakc\xedme?|c\xedme?|ikamet(?:gah)?|adresi|naslov|aadress|adrese|adresas|alamat|\?{2}a ch\?|livraison|facturation|postal[ea]?)[\"'`*_\])]*[ \t\xa0]*(?:[:=|>?]|\r?\n)[\s\"'`*_|(\\]*[A-Z0-9?\xc0-\xdf]",
+    r"\?\?[\"*)]*[ \t]*(?:[:=|>?]|\n)[ \t\"|]*[0-9?A-Z]",
+    located=True,
+)
 """The detector of addresses behind labels, which also reads JSON as a whole."""
 DETECTORS: tuple[Detector, ...] = (
     BEHIND_LABELS,
     make_probed_detector(
         find_blocks_below_names,
-        r"\d[^\n\d=(){}<>]{0,32}\r?\n[ \t]*[^\n=(){}<>;\"\d]{0,40}\d{3}[ -]?\d",
-        r"\d[^\n\d=(){}<>]{0,32}\r?\n[ \t]*[^\n=(){}<>;\"\d]{0,40}\d{2}-\d{3}",
+        r"\d[^\n\d=(){}<>]{0,32}\r?\n[ \t]*(?:[A-Z]{1,2}-)?\d{2,6}(?:[ -]\d{2,4})?(?: ?[A-Z]{2})?,? [A-Z?\xc0-\xde]",
+        r"\d[^\n\d=(){}<>]{0,32}\r?\n[ \t]*(?:[A-Z\xc0-\xde][a-z?\xdf-\xff]|\?\?|\?\. )[^\n=(){}<>;:\"\d]{1,40}(?:\d{2}-?\d{2}|\d[A-Z]? ?\d[A-Z]|\d[A-Z] ?\d)",
         located=True,
     ),
 )

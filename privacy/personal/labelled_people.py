@@ -7,28 +7,36 @@ from collections.abc import Iterator
 from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_anywhere_detector, make_probed_detector
 from tracemill.privacy.core.word_lists import COMMON_WORDS, NO_PERSONS, SHARED_NAMES
+from tracemill.privacy.personal.given_names import begins_with_given_name
 from tracemill.privacy.personal.labelled_data import PERSON
-from tracemill.privacy.personal.role_words import LATIN_ROLES, is_name_label, is_role_label
+from tracemill.privacy.personal.role_words import (
+    LATIN_ROLES,
+    is_holder_of_people,
+    is_name_label,
+    is_role_label,
+)
 from tracemill.privacy.personal.unannounced_data import is_full_name
 
 _REACH = 120  # characters of a name behind the end of its probe
 _LABEL = 48  # characters before a separator in which its label begins
 _AROUND = 160  # characters before a bare label in which a role stands
 # `: `, `": "`, `** : `, ` = {`, `" content="`, `">`, ` | `, ` (`.
-_SEPARATOR = (
-    r"(?:[\"'`*_\]]{0,3}[ \t\u00a0]{0,3}(?::|\uff1a|=>?|\|)\s{0,3}[\[{]?\s{0,3}\\*[\"'`*_({]{0,3}[ \t]{0,2}|[\"'] (?:content|value)=[\"']| ?[({])"
-)
+_SEPARATOR = r"(?:[\"'`*_\]]{0,3}[ \t\u00a0]{0,3}(?::|\uff1a|=>?|\|)\s{0,3}[\[{]?\s{0,3}\\*[\"'`*_({]{0,3}[ \t]{0,2}|[\"'] (?:content|value)=[\"']| ?[({])"
 _END = r"(?=\\*(?:[\"'`]|[ \t*_|})\]]{0,4}(?:[,;(<}\]\x1b]|\r?\n|$|&lt;)))"
-_VALUE = LazyPattern(rf"(?P<s>{_SEPARATOR})(?P<v>{PERSON}){_END}")
+_NAME = r"[A-Z\xc0-\xde\u0100-\u017d][^\W\d_]{1,24}(?:-[A-Z\xc0-\xde][^\W\d_]{1,24})?"
+_LAST_FIRST = rf"{_NAME}, {_NAME}(?: [A-Z]\.)?"
+_VALUE = LazyPattern(rf"(?P<s>{_SEPARATOR})(?P<v>{_LAST_FIRST}(?=[ \t\"'|*]*(?:\r?\n|$))|{PERSON}){_END}")
+_NEXT = LazyPattern(
+    rf"(?:[,;] (?:and |und )?| (?:and|und|et|y|e|i|og|och|en|&) )(?P<v>{PERSON})(?![\w(/]|\.\w)"
+)
 _BEFORE = LazyPattern(r"(?:[^\W\d_][\w'\u2019.()/\u00a0-]*[ _]){0,5}[^\W\d_][\w'\u2019.()/-]*$")
 _ELEMENT = LazyPattern(
     rf"(?:<|&lt;)(?:[\w-]+:)?(?P<l>\w{{3,40}})(?:\s[^<>]{{0,80}})?(?:>|&gt;)\s{{0,3}}(?P<v>{PERSON})\s{{0,3}}(?:</|&lt;/)"
 )
 _COMMAND = LazyPattern(r"[\\/](?P<l>[A-Za-z]{3,24})$")
 _ROLE_NEAR = LazyPattern(r"[A-Za-z][\w-]{2,40}(?=[\"'`]?\]?[ \t]*(?:[:=]|=>)?\s*[\[{(]|[ \t]*:[ \t]*\n)")
-_TABLE_NAMED = LazyPattern(
-    r"(?i)(?:update|from|into|join)\s{1,3}[\"'`\[]?(?:\w+[._])?(?:users?|customers?|clients?|patients?|persons?|people|employees?|staff|students?|pupils?|teachers?|members?|contacts?|guests?|authors?|tenants?|applicants?|candidates?|doctors?|drivers?|passengers?|subscribers?|profiles?)\b"
-)
+_TABLES = r"(?:users?|customers?|clients?|patients?|persons?|people|employees?|staff|students?|pupils?|teachers?|members?|contacts?|guests?|authors?|tenants?|applicants?|candidates?|doctors?|drivers?|passengers?|subscribers?|profiles?)"
+_TABLE_NAMED = LazyPattern(rf"(?i)(?:update|from|into|join)\s{{1,3}}[\"'`\[]?(?:\w+[._])?{_TABLES}\b")
 
 
 def find_people_by_role(view: TextView) -> Iterator[Span]:
@@ -37,11 +45,32 @@ def find_people_by_role(view: TextView) -> Iterator[Span]:
     for low, high in view.windows():
         end = min(len(text), high + _REACH)
         for found in _VALUE.finditer(text, low, end):
-            if is_full_name(found["v"]) and _is_labelled(text, found):
+            if is_full_name(_in_order(found["v"])) and _is_labelled(text, found):
                 yield Span(*found.span("v"), "PERSON")
+                yield from _following_names(text, found.end("v"))
+        for table in _TABLE_NAMED.finditer(text, low, end):
+            stop = text.find(";", table.end(), table.end() + _STATEMENT)
+            for found in _QUOTED.finditer(text, table.end(), stop if stop >= 0 else table.end() + _STATEMENT):
+                if is_full_name(found["v"]) and begins_with_given_name(found["v"]):
+                    yield Span(*found.span("v"), "PERSON")
         for found in _ELEMENT.finditer(text, low, end):
             if is_full_name(found["v"]) and is_role_label(found["l"]):
                 yield Span(*found.span("v"), "PERSON")
+
+
+def _in_order(name: str) -> str:
+    """Return a name with the first name first, and a last name in capitals as other names are written."""
+    words = " ".join(reversed(name.split(", ", 1))).split(" ")
+    if sum(map(str.isupper, words)) == 1:
+        words = [word.title() if word.isupper() else word for word in words]
+    return " ".join(words)
+
+
+def _following_names(text: str, at: int) -> Iterator[Span]:
+    """Yield the other names of a list: `A B, C D and E F`."""
+    while (found := _NEXT.match(text, at)) and is_full_name(found["v"]):
+        yield Span(*found.span("v"), "PERSON")
+        at = found.end()
 
 
 def _is_labelled(text: str, found: re.Match[str]) -> bool:
@@ -54,29 +83,42 @@ def _is_labelled(text: str, found: re.Match[str]) -> bool:
     if label is None:
         return False
     name = label[0].rstrip("( ")
-    return is_role_label(name) or (is_name_label(name) and _is_among_people(text, start))
+    if is_role_label(name):
+        return True
+    return is_name_label(name) and (begins_with_given_name(found["v"]) or _is_among_people(text, start))
 
 
 def _is_among_people(text: str, start: int) -> bool:
     """Tell whether a bare `name` is a field of an object, or of a table, that describes a person."""
     before = text[max(0, start - _AROUND) : start]
     above = [each[0] for each in _ROLE_NEAR.finditer(before)]
-    return bool(above and is_role_label(above[-1])) or _TABLE_NAMED.search(before) is not None
+    return bool(above and is_holder_of_people(above[-1])) or _TABLE_NAMED.search(before) is not None
 
 
+_STATEMENT = 800  # characters of a statement behind the name of its table
+_QUOTED = LazyPattern(rf"'(?P<v>{PERSON})'")
 _GREETINGS = (
     r"(?:dear|hi|hello|hey|bonjour|bonsoir|salut|cher|ch\xe8re|hallo|liebe[rs]?|guten (?:tag|morgen|abend)|moin|gr\xfc\xdf (?:gott|dich)|hola|estimad[oa]|querid[oa]|buen(?:os|as) (?:d\xedas|tardes|noches)|ol\xe1|car[oa]|prezad[oa]|bom dia|boa tarde"
     r"|ciao|gentile|buongiorno|salve|egregio|beste|geachte|goedemorgen|goedendag|hej|hei|k\xe4ra|k\xe4re|k\xe6re|kj\xe6re|hyv\xe4|terve|cze\u015b\u0107|witaj|drog[ia]|szanown[ya]|dzie\u0144 dobry|dobr\xfd den|ahoj|v\xe1\u017een[\xfd\xe1]|mil[\xfd\xe1]|szia|kedves|tisztelt|drag[\u0103ae]?|stimat[\u0103e]?|bun\u0103|merhaba|say\u0131n|sevgili|zdravo|po\u0161tovan[ia])"
 )
-_GREETED = LazyPattern(rf"(?i:(?<![^\W_])(?<!\w-){_GREETINGS}),? (?:(?:Sr|Sra|Srta|Dr|Dra|Mr|Mrs|Ms|Herr|Frau|Herrn|Sig|Mme|M|Pani?|Madame|Monsieur|Se\xf1ora?|Senhora?)\.? )?(?P<v>{PERSON})(?=[ \t]*(?:[,!:;\u2014]|\\?[\"'<]|\r?\n|$))")
+_GREETED = LazyPattern(
+    rf"(?i:(?<![^\W_])(?<!\w-){_GREETINGS}),? (?:(?:Sr|Sra|Srta|Dr|Dra|Mr|Mrs|Ms|Herr|Frau|Herrn|Sig|Mme|M|Pani?|Madame|Monsieur|Se\xf1ora?|Senhora?)\.? )?(?P<v>{PERSON})(?=[ \t]*(?:[,!:;\u2014]|\\?[\"'<]|\r?\n|$))"
+)
 # Words before a person in a sentence.
 _IN_SENTENCES = (
-    r"(?:reservation for|booking for|booked (?:for|by)|appointment (?:for|with)|on behalf of|in the matter of|represented by|issued to|registered to|belongs to|sold to|payable to|in memory of|care of|c/o"
+    r"(?:meu nome \xe9|me chamo|mijn naam is|ik heet|jag heter|mitt namn \xe4r|jeg hedder|mit navn er|jeg heter|nimeni on|nazywam si\u0119|mam na imi\u0119|jmenuji se|ben(?:im)? ad\u0131m|a nevem|numele meu este|m\u0103 numesc|zovem se|ime mi je|mi nombre es|il mio nome \xe8|mon nom est|hier spricht|hier ist"
+    r"|(?:my|our|his|her|their|meine?|unsere?|mon|ma|mi|mijn|notre|nuestr[oa]) (?:wife|husband|son|daughter|mother|father|brother|sister|boss|manager|colleague|friend|doctor|teacher|neighbou?r|landlord|client|frau|mann|sohn|tochter|mutter|vater|chef|chefin|kollege|kollegin|arzt|vermieter|femme|mari|fils|fille|esposa|marido|hijo|hija|jefe|jefa)"
+    r"|(?:ordered|placed|bought|paid|sold|filed|signed|witnessed|treated|referred|diagnosed|hired|employed|booked|invited|organi[sz]ed|hosted|presented|sent) by|bestellt von|bezahlt von|unterzeichnet von|behandelt von|(?:iphone|ipad|macbook|laptop|handy|phone) (?:of|von|de|di|van)"
+    r"|reservation for|booking for|booked (?:for|by)|appointment (?:for|with)|on behalf of|in the matter of|represented by|issued to|registered to|belongs to|sold to|payable to|in memory of|care of|c/o"
     r"|in der sache|in sachen|vertreten durch|zimmer f\xfcr|reservierung f\xfcr|buchung f\xfcr|termin (?:f\xfcr|mit)|ausgestellt f\xfcr|r\xe9servation (?:pour|au nom de)|au nom de|repr\xe9sent\xe9e? par|rendez-vous avec|affaire|reserva (?:para|a nombre de)|a nombre de|representad[oa] por|cita con|reserva em nome de|em nome de"
     r"|prenotazione (?:per|a nome di)|a nome di|rappresentat[oa] da|reservering voor|op naam van|namens|in de zaak|rezerwacja dla|na nazwisko|w sprawie|bokning f\xf6r|varaus|rezervace pro|na jm\xe9no|vs\.|versus|gegen|contra|contre|contro|tegen)"
 )
-_NAMED_IN_SENTENCE = LazyPattern(rf"(?i:(?<!\w){_IN_SENTENCES}) (?:(?:Herrn?|Frau|Mr|Mrs|Ms|Mme|M|Dr)\.? )?(?P<v>{PERSON})(?![\w(/-]|\.\w)")
-_VERSUS = LazyPattern(rf"(?<![^\W_])(?P<v>{PERSON})(?= (?:vs?\.|versus|gegen|contra|contre|contro|tegen|c/|mot|przeciwko) [A-Z\xc0-\xde])")
+_NAMED_IN_SENTENCE = LazyPattern(
+    rf"(?i:(?<!\w){_IN_SENTENCES}) (?:(?:Herrn?|Frau|Mr|Mrs|Ms|Mme|M|Dr)\.? )?(?P<v>{PERSON})(?![\w(/-]|\.\w)"
+)
+_VERSUS = LazyPattern(
+    rf"(?<![^\W_])(?P<v>{PERSON})(?= (?:vs?\.|versus|gegen|contra|contre|contro|tegen|c/|mot|przeciwko) [A-Z\xc0-\xde])"
+)
 _PART_KEY = LazyPattern(
     r"\"(?P<k>family|given)\"\s{0,3}:\s{0,3}\[?\s{0,40}\"(?P<v>[^\W\d_][^\"\n\d]{1,40})\"|<(?:family|given) value=\"(?P<x>[^\W\d_][^\"\n\d]{1,40})\""
 )
@@ -101,20 +143,26 @@ def find_parts_of_names(view: TextView) -> Iterator[Span]:
             yield Span(*match.span("v"), "PERSON")
 
 
-_SERVICES = (
-    r"(?:github|gitlab|bitbucket|codeberg|twitter|instagram|insta|facebook|tiktok|telegram|discord|linkedin|mastodon|slack|skype|reddit|snapchat|bluesky|threads|youtube|twitch|steam|signal|line|kakaotalk|wechat|weixin|weibo|qq|vk|xing|medium|pinterest|tumblr|keybase|matrix|irc|venmo|paypal|cash ?app|psn|xbox|stack ?overflow|kaggle|hugging ?face|bsky)"
-)
-_HANDLES = (
-    r"(?:user(?:[ _-]?name)?|handle|nick(?:[ _-]?name)?|account|profile|login|screen[ _-]?name|tag|benutzer(?:name)?|konto|compte|cuenta|usuario|utente|nom d'utilisateur|pseudo(?:nyme)?|gebruiker(?:snaam)?|anv\xe4ndarnamn|brukernavn|brugernavn)"
-)
+_SERVICES = r"(?:github|gitlab|bitbucket|codeberg|twitter|instagram|insta|facebook|tiktok|telegram|discord|linkedin|mastodon|slack|skype|reddit|snapchat|bluesky|threads|youtube|twitch|steam|signal|line|kakaotalk|wechat|weixin|weibo|qq|vk|xing|medium|pinterest|tumblr|keybase|matrix|irc|venmo|paypal|cash ?app|psn|xbox|stack ?overflow|kaggle|hugging ?face|bsky)"
+_HANDLES = r"(?:user(?:[ _-]?name)?|handle|nick(?:[ _-]?name)?|account|profile|login|screen[ _-]?name|tag|benutzer(?:name)?|konto|compte|cuenta|usuario|utente|nom d'utilisateur|pseudo(?:nyme)?|gebruiker(?:snaam)?|anv\xe4ndarnamn|brukernavn|brugernavn)"
 _HANDLE = LazyPattern(
     rf"(?i:(?<![^\W_]){_SERVICES}(?:[ _-]{_HANDLES}(?: name)?[\"'`*_]{{0,3}}(?:: |[:=][ ]?[\"'`])@?|[ _-]?{_HANDLES}?[\"'`*_]{{0,3}}[:=]?[ ]?[\"'`]?@))(?P<v>[A-Za-z][\w.-]{{2,31}})(?=[\s\"'`,;)]|\.\s|\.?$)"
     r"|(?:linkedin\.com/in|xing\.com/profile)/(?P<w>[\w%-]{3,60})"
 )
 
 
+_NO_HANDLES = (
+    COMMON_WORDS
+    | SHARED_NAMES
+    | NO_PERSONS
+    | frozenset(
+        ["required", "optional", "unknown", "missing", "none", "null", "pending", "active", "linked", "connected", "found", "string"]
+    )
+)
+
+
 def _is_handle(name: str) -> bool:
-    return name.lower() not in COMMON_WORDS | SHARED_NAMES | NO_PERSONS
+    return name.lower() not in _NO_HANDLES
 
 
 _TOGETHER = 100  # labels in a probe
@@ -134,7 +182,7 @@ def _spelled(word: str) -> str:
 
 
 _CAPITAL = r"(?-i:[A-Z?\xc0-\xde])"
-_SIGN = rf"(?:[ _-]?name)?[\"'`*_\]]*[ \t\xa0]*[:=|?]>?\s*[\[{{]?\s*\\*[\"'`*_({{]*[ \t]*{_CAPITAL}"
+_SIGN = rf"(?:[ _-]?name|s)?[\"'`*_\]]*[ \t\xa0]*[:=|?]>?\s*[\[{{]?\s*\\*[\"'`*_({{]*[ \t]*{_CAPITAL}"
 _STEMS = sorted({_spelled(word.rpartition(" ")[2]) for word in LATIN_ROLES})
 _COMPLEMENTS = r"(?:de|du|des|del|della|do|da|di|para|pour|per|of|for|van|von|der|[\xe0a]|al) [^\s:=|]+"
 
@@ -142,8 +190,9 @@ _COMPLEMENTS = r"(?:de|du|des|del|della|do|da|di|para|pour|per|of|for|van|von|de
 def _probes() -> Iterator[str]:
     for first in range(0, len(_STEMS), _TOGETHER):
         yield rf"(?i)(?:{'|'.join(_STEMS[first : first + _TOGETHER])}){_SIGN}"
-    yield rf"(?i)(?:name|nom|nome|nombre|nimi|naam|navn|nazwisko|titular[ei]?|contact|contat?to|person[ae]?) {_COMPLEMENTS}{_SIGN}"
+    yield rf"(?i)(?:name|nom|nome|nombre|nimi|naam|navn|nazwisko|titular[ei]?|contact|contat?to|personn?[ae]?) {_COMPLEMENTS}{_SIGN}"
     yield rf"(?i)(?:author|creator|by|editor|contributor|manager|owner)(?:[\"'] content=[\"']| ?\(|(?:>|&gt;)\s*){_CAPITAL}"
+    yield rf"(?i)(?:update|from|into|join)\s[^\s]{{0,20}}{_TABLES}[^a-z][^;]*'{_CAPITAL}"
     yield rf"\\(?:author|student|supervisor|advisor|examiner|professor|editor|name|signature){{{_CAPITAL}"
     yield rf"(?i)name[\"'`]?\s*(?::|=>?)\s*[\"']{_CAPITAL}[^\"'\n]* {_CAPITAL}"
 

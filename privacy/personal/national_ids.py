@@ -90,6 +90,6 @@ def _probes(numbers: dict[str, list[NumberForm]]) -> Iterator[str]:
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(find_national_ids, *_probes(LATIN_LABELS), located=True),
     make_probed_detector(
-        find_labelled_in_other_scripts, r"\?{2}[^\n0-9]{0,12}[0-9][0-9A-Z? ./-]{6}", located=True
+        find_labelled_in_other_scripts, r"\?{2}[^\n0-9]{0,12}[0-9][0-9A-Z? ./()-]{6}", located=True
     ),
 )

@@ -81,8 +81,6 @@ def find_names_in_other_scripts(view: TextView) -> Iterator[Span]:
                     yield Span(*match.span("v"), "PERSON")
 
 
-BEHIND_LABELS = make_probed_detector(
-    find_names_in_other_scripts, r"\?\?[\"*]*[ \t]*[:=|?][ \t\"|]*\?\?"
-)
+BEHIND_LABELS = make_probed_detector(find_names_in_other_scripts, r"\?\?[\"*]*[ \t]*[:=|?][ \t\"|]*\?\?")
 """The detector of these names, which also reads JSON as a whole."""
 DETECTORS: tuple[Detector, ...] = (BEHIND_LABELS,)

@@ -20,7 +20,7 @@ LATIN_ROLES = _words(
     modified_by updated_by changed_by issued_by requested_by submitted_by reported_by assigned_to checked_by authorised_by authorized_by booked_by last_author signatory signature inspector
     representative director chairman chairwoman chairperson secretary treasurer owner keeper registrant proprietor shareholder trustee deceased holder principal_investigator investigator
     full_name legal_name real_name name_of_patient name_and_surname first_and_last_name accompanied_by case_worker social_worker account_manager team_lead assignee reporter consultant instructor
-    trainer coach player artist scientist researcher volunteer hired_by party_name lead_guest booking_name
+    trainer coach attendees participants authors members people artist scientist researcher volunteer hired_by party_name lead_guest booking_name
     empf\xe4nger empf\xe4ngerin k\xe4ufer k\xe4uferin verk\xe4ufer verk\xe4uferin besteller bestellerin kunde kundin auftraggeber auftraggeberin gast reisender reisende fahrgast passagier sch\xfcler sch\xfclerin studentin studierende studierender
     lehrer lehrerin klassenlehrer dozent dozentin betreuer betreuerin gutachter gutachterin pr\xfcfer pr\xfcferin pr\xfcfling kl\xe4ger kl\xe4gerin beklagter beklagte angeklagter angeklagte antragsteller antragstellerin antragsgegner zeuge zeugin
     richter richterin rechtsanwalt rechtsanw\xe4ltin anwalt anw\xe4ltin notar notarin mandant mandantin vermieter vermieterin mieter mieterin eigent\xfcmer eigent\xfcmerin halter halterin fahrer fahrerin arzt \xe4rztin hausarzt haus\xe4rztin patientin
@@ -59,7 +59,12 @@ _COMPOUND = re.compile(
 )
 """Compounds of German, Dutch and the Nordic languages that end with the word for a person."""
 _PARTICLES = r"(?:de|du|des|de la|de l'|del|della|dello|dell'|do|da|di|a|\xe0|al|para|pour|per|of|for|van|von|voor|der|f\xfcr|till|til|z|do|ds|w|na|\u0219i)"
-_BY_BIRTH = frozenset("name nom nombre nome naam navn namn nimi nume imi\u0119 ime jm\xe9no n\xe9v isim nama".split())  # noqa: SIM905
+_BY_BIRTH = frozenset(
+    ["name", "nom", "nombre", "nome", "naam", "navn", "namn", "nimi", "nume", "imię", "ime", "jméno", "név", "isim", "nama"]
+)
+_PEOPLE = frozenset(
+    ["user", "users", "person", "persons", "people", "staff", "profile", "profiles", "accounts", "team", "crew", "personnel", "humanname", "family", "relatives", "children"]
+)
 _ROLES = frozenset(LATIN_ROLES)
 _MOST_WORDS = 6
 _BOUNDARY = re.compile(r"(?<=[a-z\xdf-\xff])(?=[A-Z\xc0-\xde])|[ _./\\\u00a0-]+")
@@ -82,6 +87,8 @@ def is_role_label(label: str) -> bool:
     names.
     """
     words = split_label(label)
+    if words and len(words[-1]) > 3 and words[-1][-1] == "s" and words[-1][:-1] in _ROLES:
+        words[-1] = words[-1][:-1]
     while words and words[-1] in ("name", "names", "fullname") and len(words) > 1:
         words.pop()
     if not words or len(words) > _MOST_WORDS:
@@ -99,4 +106,10 @@ def is_role_label(label: str) -> bool:
 def is_name_label(label: str) -> bool:
     """Tell whether a label is a bare word for names, which things have too."""
     words = split_label(label)
-    return bool(words) and (words[-1] in _BY_BIRTH or words == ["fullname"])
+    return bool(words) and words[-1] in _BY_BIRTH
+
+
+def is_holder_of_people(name: str) -> bool:
+    """Tell whether a key, a type or a table of this name holds what describes persons."""
+    words = split_label(name)
+    return bool(words) and (words[-1] in _PEOPLE or is_role_label(name))
