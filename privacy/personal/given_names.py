@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (word list)
 """Common given names: they tell a person from a thing where a label alone does not."""
 
 GIVEN_NAMES = frozenset(

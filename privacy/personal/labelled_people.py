@@ -156,7 +156,20 @@ _NO_HANDLES = (
     | SHARED_NAMES
     | NO_PERSONS
     | frozenset(
-        ["required", "optional", "unknown", "missing", "none", "null", "pending", "active", "linked", "connected", "found", "string"]
+        [
+            "required",
+            "optional",
+            "unknown",
+            "missing",
+            "none",
+            "null",
+            "pending",
+            "active",
+            "linked",
+            "connected",
+            "found",
+            "string",
+        ]
     )
 )
 

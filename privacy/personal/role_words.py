@@ -60,10 +60,43 @@ _COMPOUND = re.compile(
 """Compounds of German, Dutch and the Nordic languages that end with the word for a person."""
 _PARTICLES = r"(?:de|du|des|de la|de l'|del|della|dello|dell'|do|da|di|a|\xe0|al|para|pour|per|of|for|van|von|voor|der|f\xfcr|till|til|z|do|ds|w|na|\u0219i)"
 _BY_BIRTH = frozenset(
-    ["name", "nom", "nombre", "nome", "naam", "navn", "namn", "nimi", "nume", "imię", "ime", "jméno", "név", "isim", "nama"]
+    [
+        "name",
+        "nom",
+        "nombre",
+        "nome",
+        "naam",
+        "navn",
+        "namn",
+        "nimi",
+        "nume",
+        "imię",
+        "ime",
+        "jméno",
+        "név",
+        "isim",
+        "nama",
+    ]
 )
 _PEOPLE = frozenset(
-    ["user", "users", "person", "persons", "people", "staff", "profile", "profiles", "accounts", "team", "crew", "personnel", "humanname", "family", "relatives", "children"]
+    [
+        "user",
+        "users",
+        "person",
+        "persons",
+        "people",
+        "staff",
+        "profile",
+        "profiles",
+        "accounts",
+        "team",
+        "crew",
+        "personnel",
+        "humanname",
+        "family",
+        "relatives",
+        "children",
+    ]
 )
 _ROLES = frozenset(LATIN_ROLES)
 _MOST_WORDS = 6

@@ -1,4 +1,4 @@
-# ruff: noqa: RUF001 (words in other scripts)
+# ruff: noqa: E501, RUF001 (texts)
 """Persons, addresses, handles and numbers behind labels of any language are found; things of the same look stay."""
 
 import pytest
