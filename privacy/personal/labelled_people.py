@@ -205,7 +205,7 @@ def _probes() -> Iterator[str]:
         yield rf"(?i)(?:{'|'.join(_STEMS[first : first + _TOGETHER])}){_SIGN}"
     yield rf"(?i)(?:name|nom|nome|nombre|nimi|naam|navn|nazwisko|titular[ei]?|contact|contat?to|personn?[ae]?) {_COMPLEMENTS}{_SIGN}"
     yield rf"(?i)(?:author|creator|by|editor|contributor|manager|owner)(?:[\"'] content=[\"']| ?\(|(?:>|&gt;)\s*){_CAPITAL}"
-    yield rf"(?i)(?:update|from|into|join)\s[^\s]{{0,20}}{_TABLES}[^a-z][^;]*'{_CAPITAL}"
+    yield rf"(?i)(?:update|from|into|join)\s[^\s]{{0,20}}{_TABLES}[^a-z][^;\n]*'{_CAPITAL}"
     yield rf"\\(?:author|student|supervisor|advisor|examiner|professor|editor|name|signature){{{_CAPITAL}"
     yield rf"(?i)name[\"'`]?\s*(?::|=>?)\s*[\"']{_CAPITAL}[^\"'\n]* {_CAPITAL}"
 
