@@ -21,6 +21,7 @@ _TECHNICAL = re.compile(
 _NAMED = re.compile(
     r"^v?\d+(?:\.\d+)+|\.[a-z]{1,5}$|^[0-9a-f]+$|^[a-z]+[-_]?\d{1,2}$|[a-z]{3,}_[a-z]{3,}|::|->"
 )
+_MARK = re.compile(r"[!#$%&*+@?~^]")
 _CAPITALS = re.compile(r"[A-Z]{2}[a-z]")
 _KNOWN = COMMON_WORDS | LABELS | SETTING_WORDS | SPEECH
 
@@ -65,7 +66,10 @@ def is_mingled(value: str) -> bool:
     letters = sum(map(str.isalpha, value))
     if letters == len(value):
         return is_scrambled_letters(value)
-    return letters >= 3 and len(value) - letters >= 2 and shape_wordiness(value) < 0.4 and not value.isupper()
+    marked = any(map(str.isdigit, value)) or _MARK.search(value) is not None
+    if not marked or value.isupper():
+        return False
+    return letters >= 3 and len(value) - letters >= 2 and shape_wordiness(value) < 0.4
 
 
 def is_scrambled_letters(value: str) -> bool:

@@ -70,7 +70,7 @@ def judge_distinctiveness(value: str, kind: str = "") -> Distinctiveness:
     """
     level = _judge_shape(value)
     if kind and is_chosen_password(value):
-        return max(level, Distinctiveness.ANYWHERE if _is_long_chosen(value) else Distinctiveness.ALONE)
+        return max(level, Distinctiveness.ANYWHERE if is_word_phrase(value) else Distinctiveness.ALONE)
     if level is Distinctiveness.NOT and _VENDOR_KIND.search(kind) and _is_issued(value):
         return Distinctiveness.ANYWHERE
     chosen = _extends_stand_in(value) or _is_numbered_phrase(value)
@@ -94,13 +94,6 @@ def _is_issued(value: str) -> bool:
         and " " not in value
         and not find_keyed_placeholders(value)
         and not is_stand_in(value)
-    )
-
-
-def _is_long_chosen(value: str) -> bool:
-    """Tell whether chosen words are so many, or have such a number, that no name is the same."""
-    return len(value) >= 10 and (
-        is_word_phrase(value) or len(_DIGIT.findall(value)) >= 3 or not value.islower()
     )
 
 

@@ -31,7 +31,7 @@ _ACCOUNTS = (
     (rf"/Volumes/[\w .-]{{1,40}}/Users/{_USER}", r"/Volumes/[\w .-]+/Users/"),
     (rf"(?m:^)[ \t]{{0,8}}Host(?:Name)? [^\n]{{1,80}}\n(?:[ \t]{{1,8}}(?!User )\w+ [^\n]{{1,200}}\n){{0,6}}[ \t]{{0,8}}User[ \t]{{1,4}}{_USER}(?=\s|$)", r"Host(?:Name)? [^\n]+\n(?:[^\n]*\n){0,6}\s*User[ \t]+[A-Za-z_]"),
     (rf"(?<![^\n])[ \t]{{0,8}}User[ \t]{{1,4}}{_USER}(?=\n[ \t]*(?:Host|Port|Identity|Proxy|Forward)|(?![\s\S]))", rf"User[ \t]+{_PROBE_USER}[\w.-]*(?:\n[ \t]*(?:Host|Port|Identity|Proxy|Forward)|$)"),
-    (rf"(?<![\w\\/%:.-])(?!(?:HKEY_\w+|HKLM|HKCU|HKCR|NT|BUILTIN|IIS|SYSTEM|PHP|APP|WINDOWS|PROGRA~1)\\)[A-Z][A-Z0-9-]{{2,14}}\\{{1,2}}(?![A-Z_nrtbfvux0-9]){_USER}(?![\w\\(:;])", r"[A-Z][A-Z0-9-][A-Z0-9-]\\{1,2}[ac-egh-mo-qswyz][\w.-]{2}"),
+    (rf"(?<![\w\\/%:.-])(?!(?:HKEY_\w+|HKLM|HKCU|HKCR|NT|BUILTIN|IIS|SYSTEM|PHP|APP|WINDOWS|PROGRA~1)\\)[A-Z][A-Z0-9-]{{2,14}}\\{{1,2}}(?![A-Z_nrtbfvux0-9]){_USER}(?![\w\\(:;])", r"[A-Z][A-Z0-9-]{2,}\\{1,2}[ac-egh-mo-qswyz][\w.-]{2}"),
     (rf"(?<![\w.-])(?:user|username|usr|owner|uname|login|actor|created_by|assignee|acct)={_USER}(?=[ \t]+\w+=)", rf"(?:user|username|usr|owner|uname|login|actor|created_by|assignee|acct)={_PROBE_USER}[\w.-]*[ \t]+\w+="),
     (r"\"(?:username|user_?[nN]ame|login|userLogin|ownerLogin|samAccountName)\"\s?:\s?\"(?P<v>[A-Za-z_][\w.-]{3,31})\"", rf"\"(?:username|user_?[nN]ame|login|userLogin|ownerLogin|samAccountName)\"\s?:\s?\"{_PROBE_USER}"),
     (rf"(?<![^\n])r\d{{1,8}} \| {_USER} \| \d{{4}}-\d\d-\d\d", rf"r\d+ \| {_PROBE_USER}[\w.-]* \| \d{{4}}-"),

@@ -112,7 +112,7 @@ def _phrase_folded(text: str, start: int) -> Span | None:
 
 
 _BELOW = build_rule_pattern(
-    r"[^\n]{0,48}\n(?P<gap>[ \t>]{0,16}\r?\n)?(?P<line>[ \t>#]{0,16}[^\n]{6,96})(?:\n(?P<second>[ \t>#]{0,16}[^\n]{6,96}))?"
+    r"(?![\w-])[^\n]{0,48}\n(?P<gap>[ \t>]{0,16}\r?\n)?(?P<line>[ \t>#]{0,16}[^\n]{6,96})(?:\n(?P<second>[ \t>#]{0,16}[^\n]{6,96}))?"
 )
 _ALONE = build_rule_pattern(
     r"[ \t>#]{0,16}(?:[\w.-]{1,24}:[ ]|<\w{1,20}>)?(?P<v>[^\s\"'`<>(){}\[\]|\\;,=]{6,64})(?:</\w{1,20}>)?[ \t\r]*"

@@ -175,6 +175,6 @@ def test_code_commands_and_prose_stay(text: str) -> None:
 
 
 def test_chosen_words_are_redacted_where_they_are_said_again() -> None:
-    assert judge_distinctiveness(named(), "PASSWORD") is Distinctiveness.ANYWHERE
+    assert judge_distinctiveness(named(), "PASSWORD") is Distinctiveness.ALONE  # an identifier
     assert judge_distinctiveness(phrase(), "PASSWORD") is Distinctiveness.ANYWHERE
     assert judge_distinctiveness("pigeon42", "PASSWORD") >= Distinctiveness.ALONE
