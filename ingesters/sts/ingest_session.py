@@ -26,6 +26,7 @@ from tracemill.ingesters.common.openai_messages import (
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.common.times import iso_time
 from tracemill.ingesters.reading.json_reading import iter_json_lines
+from tracemill.ingesters.sts.attachments import text_with_attachments, unread_attachments
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import ErrorKind, Message, ToolCall
@@ -140,6 +141,8 @@ class STSSession:
     def _read(self, message: Mapping[str, Any]) -> Message:
         role = message.get("role")
         text = first_text(message.get("content")) or ""
+        if message.get("extra"):
+            text = text_with_attachments(message, text)
         call_id = first_text(message.get("toolCallId"))
         if role == "assistant":
             named = [each for each in _listed(message, "toolCalls") if _name(each)]
@@ -241,7 +244,7 @@ def unread_message(message: Mapping[str, Any]) -> list[str]:
     calls = message.get("toolCalls")
     if calls is not None and not (isinstance(calls, list) and all(map(_name, calls))):
         unread.append("toolCalls")
-    return [*unread, "extra"] if message.get("extra") else unread
+    return [*unread, *unread_attachments(message)]
 
 
 def _says_nothing(message: Mapping[str, Any]) -> bool:

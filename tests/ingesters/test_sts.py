@@ -5,11 +5,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from changed_parts import changed
 from file_readers import file_reader
 from hypothesis import HealthCheck, given, settings
 
 from tracemill.ingesters.census import take_census
+from tracemill.ingesters.common.openai_messages import openai_image_text
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.sts.format import FORMAT
 from tracemill.ingesters.sts.ingest_session import iter_traces
@@ -116,7 +118,65 @@ def test_a_branch_without_its_parent_and_what_is_attached_are_lost(tmp_path: Pat
     attached = [*TREE[:2], node("u1", "root", "user", "Count.", extra=[{"type": "TEXT", "name": "beds.py"}])]
     (trace,), report = ingest_file(write(tmp_path / "t2.jsonl", [*attached, *TREE[3:4]]))
     assert (trace.contexts[0].fidelity.context, trace.contexts[0].lost_from) == ("lost", 0)
-    assert dict(report.unknown) == {"message extra": 1}
+    assert dict(report.unknown) == {"message extra.TEXT": 1}
+
+
+def test_attachments_whose_content_is_in_the_file_stand_behind_the_text(tmp_path: Path) -> None:
+    image = "data:image/png;base64,AAAA"
+    attached = [
+        {
+            "type": "PDF",
+            "name": "map.pdf",
+            "content": "",
+            "processedAsImages": True,
+            "images": [image, image],
+        },
+        {"type": "MCP_RESOURCE", "name": "log", "content": "wet", "serverName": "shed", "uri": "shed://log"},
+        {"type": "PDF", "name": "plan.pdf", "content": "Two rows.", "base64Data": "AAAA"},
+        {"type": "context", "name": "old.txt", "content": "dry"},
+        {"type": "TEXT", "name": "beds.py", "content": "BEDS = 3\n"},
+        {"type": "IMAGE", "name": "bed.png", "base64Url": image, "size": 3},
+    ]
+    records = [*TREE[:2], node("u1", "root", "user", "Count.", extra=attached), *TREE[3:]]
+    (trace,), report = ingest_file(write(tmp_path / "t1.jsonl", records))
+    shown = openai_image_text(image)
+    assert [c.messages[0].content for c in trace.contexts] == 2 * [
+        f"Count.\n{shown}\n\n\n--- File: beds.py ---\nBEDS = 3\n"
+        f"\n\n\n--- File: old.txt ---\ndry\n{shown}\n{shown}"
+        "\n\n\n--- PDF File: plan.pdf ---\nTwo rows.\n\n\n--- MCP Resource: log (shed) ---\nwet"
+    ]
+    assert {state.fidelity.context for state in trace.states()} == {"approximate"}
+    assert (report.states, dict(report.unknown)) == (4, {})
+
+
+@pytest.mark.parametrize(
+    ("place", "extra", "name"),
+    [
+        (
+            2,
+            [{"type": "TEXT", "name": "a", "content": "b"}, {"type": "AUDIO", "base64Data": "A"}],
+            "extra.AUDIO",
+        ),
+        (
+            2,
+            [{"type": "PDF", "name": "a", "content": "", "processedAsImages": True, "images": [""]}],
+            "extra.PDF",
+        ),
+        (2, [{"type": "IMAGE", "name": "a"}], "extra.IMAGE"),
+        (2, {"type": "TEXT"}, "extra"),
+        (4, [{"type": "TEXT", "name": "a", "content": "b"}], "extra"),
+    ],
+)
+def test_an_attachment_without_its_content_loses_what_follows(
+    tmp_path: Path, place: int, extra: Any, name: str
+) -> None:
+    records = [dict(each) for each in TREE[:6]]
+    records[place] = {"type": "message", "message": records[place]["message"] | {"extra": extra}}
+    (trace,), report = ingest_file(write(tmp_path / "t1.jsonl", records))
+    assert ([s.fidelity.context for s in trace.states()][-1], dict(report.unknown)) == (
+        "lost",
+        {f"message {name}": 1},
+    )
 
 
 def test_what_is_not_understood_is_named_and_what_follows_is_lost(tmp_path: Path) -> None:
