@@ -5,9 +5,11 @@ Source: https://platform.openai.com/docs/api-reference/responses. Items that are
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from tracemill.ingesters.swe_gym.row_messages import NotUnderstood, check_known_keys, item_not_understood
+from tracemill.ingesters.swe_gym.row_signs import holds_transitions
 
 CALL_KEYS = frozenset(("type", "id", "call_id", "name", "arguments", "status"))
 OUTPUT_KEYS = frozenset(("type", "id", "call_id", "output", "status"))
@@ -27,10 +29,27 @@ def is_response_item(item: Any) -> bool:
 
 
 def items_of_response(row: Mapping[str, Any]) -> list[Any]:
-    """Return the items of a request and its response, `instructions` first as the system message."""
-    given, told = row["input"], row.get("instructions")
+    """Return the items of a request and its response, `instructions` first as the system message.
+
+    Raises NotUnderstood.
+    """
+    given, told, output = row["input"], row.get("instructions"), row["output"]
     asked = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    return [*([{"role": "system", "content": told}] if told else []), *asked, *row["output"]]
+    if holds_transitions(output):
+        asked, output = [], _last_transition(output)
+    return [*([{"role": "system", "content": told}] if told else []), *asked, *output]
+
+
+def _last_transition(transitions: Sequence[list[Any]]) -> list[Any]:
+    """Return the items after the last transition, which are those of the whole run.
+
+    Each transition of an agent of Aviary holds all that the model saw and said until then, the request first
+    (responses_api_agents/aviary_agent of https://github.com/NVIDIA-NeMo/Gym). Raises NotUnderstood where one
+    does not begin with the one before it: what an agent hid from its model is told by no item.
+    """
+    if any(after[: len(before)] != before for before, after in pairwise(transitions)):
+        raise NotUnderstood("transitions that change what stood before")
+    return transitions[-1]
 
 
 def chat_of_items(listed: Sequence[Any]) -> Iterator[Any]:

@@ -26,12 +26,20 @@ def flat_response_row(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_response_row(row: Mapping[str, Any]) -> bool:
-    """Return whether a row is a request and its response: `input` and the items of `output`."""
+    """Return whether a row is a request and its response: `input`, and items or transitions in `output`."""
     row = flat_response_row(row)
     output = row.get("output")
+    return isinstance(row.get("input"), str | list) and (_are_items(output) or holds_transitions(output))
+
+
+def holds_transitions(output: Any) -> bool:
+    """Return whether an output is a list of items for each transition, as agents of Aviary give it."""
+    return isinstance(output, list) and bool(output) and all(map(_are_items, output))
+
+
+def _are_items(output: Any) -> bool:
     return (
-        isinstance(row.get("input"), str | list)
-        and isinstance(output, list)
+        isinstance(output, list)
         and bool(output)
         and all(isinstance(item, dict) and isinstance(item.get("type"), str) for item in output)
     )

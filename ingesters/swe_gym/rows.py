@@ -7,8 +7,10 @@ The shapes are recognised by their fields:
 - rows of Anthropic's Messages API: `messages` with content blocks, `system` beside them;
 - DataClaw: `messages` with `tool_uses`, which hold calls and their results;
 - ShareGPT: `conversations` (or `messages`) of turns {from, value}, or of chat messages;
+- version 1 of LLaMA-Factory: `messages` whose parts are {type, value};
 - a request and its response of the Responses API: `instructions`, `input` and `output`;
-- a rollout of NeMo Gym: the same in `responses_create_params` and `response`.
+- a rollout of NeMo Gym: the same in `responses_create_params` and `response`, `output` with a list for each
+  transition where an agent of Aviary wrote it.
 
 A row with other content is left out, with the reason (`row_messages`). A row is the last prompt and its
 response, so the prompt of message k is the messages before it.
@@ -52,7 +54,13 @@ from tracemill.ingesters.swe_gym.sdk_messages import (
     is_core_message,
     is_ui_message,
 )
-from tracemill.ingesters.swe_gym.sharegpt_turns import chat_of_turns, holds_tags
+from tracemill.ingesters.swe_gym.sharegpt_turns import (
+    acts_by_commands,
+    chat_of_turns,
+    holds_rewritten_texts,
+    turns_of_swift,
+)
+from tracemill.ingesters.swe_gym.valued_parts import chat_of_valued, holds_valued_parts
 from tracemill.records.families import family_of
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
@@ -114,10 +122,10 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
         report.skipped["row is not an object"] += 1
         return None
     row = flat_response_row(row)
-    raw = _raw_messages(row, report)
-    if raw is None:
-        return None
     try:
+        raw = _raw_messages(row, report)
+        if raw is None:
+            return None
         raw = _as_chat(raw, row)
         messages, cuts = _messages(raw, _system_of(row, raw.messages), report)
         offered = _tools_of(row)
@@ -170,7 +178,10 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
 
 
 def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | None:
-    """Return the messages of a row by its shape; None, and counted, where it has none."""
+    """Return the messages of a row by its shape; None, and counted, where it has none.
+
+    Raises NotUnderstood.
+    """
     key = next((k for k in LISTS if row.get(k) is not None), None)
     if key is None and is_response_row(row):
         return _RawRun(items_of_response(row), "", True)
@@ -182,9 +193,13 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | Non
     if not isinstance(listed, list) or not listed:
         report.skipped[NO_LIST] += 1
         return None
+    listed = turns_of_swift(listed)
     messages = [m for m in listed[:_HEAD] if isinstance(m, dict)]
     if any(map(is_turn, messages)):
-        return _RawRun(listed, "", not holds_tags(listed), joined=True)
+        harness = "mini_swe_agent" if acts_by_commands(listed) else ""
+        return _RawRun(listed, harness, not holds_rewritten_texts(listed), joined=True)
+    if any(map(holds_valued_parts, messages)):
+        return _RawRun(listed, "", True, joined=True)
     if not messages or "role" not in messages[0]:
         keys = plain_keys(messages[0]) if messages else ""
         report.skipped[f"{NO_ROLE} but {keys}" if keys else NO_ROLE] += 1
@@ -216,12 +231,16 @@ def _exported_harness(row: Mapping[str, Any]) -> str | None:
 
 
 def _as_chat(raw: _RawRun, row: Mapping[str, Any]) -> _RawRun:
-    """Convert items, turns and messages of the Vercel AI SDK to chat messages. Raises NotUnderstood."""
+    """Convert items, turns and messages of other libraries to chat messages. Raises NotUnderstood."""
     listed = raw.messages
     if any(row.get(column) for column in _MEDIA_COLUMNS) and any(map(_is_media_mark, listed)):
         raise NotUnderstood("images beside the messages")
     if any(map(is_turn, listed)):
         return replace(raw, messages=list(chat_of_turns(listed)))
+    if any(map(holds_valued_parts, listed)):
+        return replace(
+            raw, messages=[chat_of_valued(item) if holds_valued_parts(item) else item for item in listed]
+        )
     if any(map(is_response_item, listed)):
         return replace(raw, messages=list(chat_of_items(listed)), joined=True)
     if not any(is_ui_message(item) or is_core_message(item) for item in listed):

@@ -1,10 +1,14 @@
 """Convert turns of ShareGPT ({from, value}) to chat messages; the turns of one answer form one message.
 
 LLaMA-Factory writes calls and results as turns of their own
-(https://llamafactory.readthedocs.io/en/latest/getting_started/data_preparation.html). Hermes writes them as
-`<tool_call>` and `<tool_response>` in the text, and thoughts as `<think>`. Calls have no ids there: results
-answer them in order. What answers a call that stays in its text (`<function=...>`) is a message of the user,
-as harnesses with such calls send it.
+(https://llamafactory.readthedocs.io/en/latest/getting_started/data_preparation.html), ms-swift among chat
+messages. Hermes writes them as `<tool_call>` and `<tool_response>` in the text, and thoughts as `<think>`;
+Glaive writes `<functioncall>`, with arguments in single quotes. Calls have no ids: results answer them in
+order.
+
+The Agent Data Protocol (https://github.com/neulab/agent-data-protocol) calls every answer `function_call`.
+Its call, if it has one, stays in its text (`<function=...>`, a block of bash). What answers it is a message
+of the user, as harnesses with such calls send it.
 """
 
 import json
@@ -14,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from tracemill.ingesters.common.run_identity import PREVIEWED
 from tracemill.ingesters.swe_gym.response_items import TEXT_BEHIND_CALL
 from tracemill.ingesters.swe_gym.row_messages import NotUnderstood, check_known_keys, plain_name
 from tracemill.ingesters.swe_gym.row_signs import is_turn
@@ -35,26 +40,84 @@ _THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _RESPONSE = re.compile(r"<tool_response>\n?(.*?)\n?</tool_response>", re.DOTALL)
 _TEXT_CALL = "<function="
+_COMMAND = re.compile(r"^```bash[ \t]*$", re.MULTILINE)
+_GLAIVE_TAG = "<functioncall>"
+_GLAIVE_CALL = re.compile(r"""\s*\{"name": "([^"\\]+)", "arguments": '(.*)'\}\s*""", re.DOTALL)
+SWIFT_ROLES = frozenset(("tool_call", "tool_response"))
+"""Roles of ms-swift, which a list of chat messages has beside those of OpenAI.
+
+Source: https://swift.readthedocs.io/en/latest/Instruction/Agent-support.html.
+"""
 _CALL_TAGS = ("<tool_call>", "</tool_call>")
 _RESPONSE_TAGS = ("<tool_response>", "</tool_response>")
 _CALL_KEYS = frozenset(("name", "arguments", "parameters"))
 _RESPONSE_KEYS = frozenset(("tool_call_id", "name", "content"))
 
 
-def holds_tags(listed: Sequence[Any]) -> bool:
-    """Return whether thoughts, calls or results are written in texts, which are then not the texts sent."""
-    tags = ("<think>", _CALL_TAGS[0], _RESPONSE_TAGS[0])
+def turns_of_swift(listed: list[Any]) -> list[Any]:
+    """Return chat messages with roles of ms-swift as turns, any other list as it is."""
+    if not any(isinstance(item, dict) and item.get("role") in SWIFT_ROLES for item in listed):
+        return listed
+    if all(PREVIEWED in item for item in listed):
+        return list(_swift_preview(listed))
+    return [_swift_turn(item) for item in listed]
+
+
+def _swift_turn(item: Any) -> Any:
+    if not isinstance(item, dict) or "role" not in item or "content" not in item:
+        return item
+    rest = {key: value for key, value in item.items() if key not in ("role", "content")}
+    return {"from": item["role"], "value": item["content"], **rest}
+
+
+def _swift_preview(listed: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield a message for each answer and each other message, of messages of which only the role is known."""
+    before = None
+    for item in listed:
+        role = ROLES.get(item["role"], item["role"])
+        if role != "call" or before not in ("assistant", "call"):
+            yield {**item, "role": "assistant" if role == "call" else role}
+        before = role
+
+
+def holds_rewritten_texts(listed: Sequence[Any]) -> bool:
+    """Return whether texts are not those sent: they hold thoughts, calls or results, or calls are texts."""
+    tags = ("<think>", _CALL_TAGS[0], _RESPONSE_TAGS[0], _GLAIVE_TAG)
     texts = (item["value"] for item in listed if is_turn(item) and isinstance(item["value"], str))
-    return any(tag in text for text in texts for tag in tags)
+    return any(tag in text for text in texts for tag in tags) or any(
+        _TEXT_CALL not in text for text in _texts_of_calls(listed) if _is_prose(text)
+    )
+
+
+def acts_by_commands(listed: Sequence[Any]) -> bool:
+    """Return whether the calls of the turns are blocks of bash, as mini-swe-agent writes them."""
+    texts = _texts_of_calls(listed)
+    return (
+        all(map(_is_prose, texts)) and any(map(_COMMAND.search, texts)) and _TEXT_CALL not in "".join(texts)
+    )
+
+
+def _texts_of_calls(listed: Sequence[Any]) -> list[str]:
+    turns = (item for item in listed if is_turn(item) and ROLES.get(item["from"]) == "call")
+    return [item["value"] for item in turns if isinstance(item["value"], str)]
+
+
+def _is_prose(text: str) -> bool:
+    """Return whether the text of a call is no JSON, by how it begins behind its thoughts."""
+    return not _split_thought(text)[0].lstrip().startswith(("{", "["))
 
 
 def chat_of_turns(listed: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the turns as chat messages, in order. Raises NotUnderstood."""
+    """Yield the turns as chat messages, in order. Raises NotUnderstood.
+
+    The text of a call that is no JSON is an answer in a row where another call is written in its text.
+    """
     answer: dict[str, Any] | None = None
     in_text = False
+    in_prose = any(_TEXT_CALL in text or _COMMAND.search(text) for text in _texts_of_calls(listed))
     for item in listed:
         role, value = _read_turn(item)
-        if role == "call" and _TEXT_CALL not in value:
+        if role == "call" and _TEXT_CALL not in value and not (in_prose and _is_prose(value)):
             calls = _calls_of_turn(value, answer or {})
             if answer is None:
                 answer = {"role": "assistant", "content": ""}
@@ -66,7 +129,7 @@ def chat_of_turns(listed: Sequence[Any]) -> Iterator[dict[str, Any]]:
             answer = None
         if role in ("assistant", "call"):
             answer = _answer(value)
-            in_text = _TEXT_CALL in value and "tool_calls" not in answer
+            in_text = (_TEXT_CALL in value or role == "call") and "tool_calls" not in answer
         elif role == "tool" and in_text:
             yield {"role": "user", "content": value}
         elif role == "tool":
@@ -95,7 +158,11 @@ def _read_turn(item: Any) -> tuple[str, str]:
 def _answer(text: str) -> dict[str, Any]:
     """Return a message of the agent, with the thoughts and calls that its text holds."""
     rest, thought = _split_thought(text)
-    calls = [_call(match[1]) for match in _CALL.finditer(rest)]
+    if _GLAIVE_TAG in rest:
+        before, _, behind = rest.partition(_GLAIVE_TAG)
+        call = read_call(behind.removesuffix("<|endoftext|>"))
+        return {"role": "assistant", "content": before.rstrip(), **thought, "tool_calls": [call]}
+    calls = [read_call(match[1]) for match in _CALL.finditer(rest)]
     first = rest.find(_CALL_TAGS[0])
     if any(tag in _CALL.sub("", rest) for tag in _CALL_TAGS):
         raise NotUnderstood("tool call in a text not understood")
@@ -125,7 +192,8 @@ def _split_thought(text: str) -> tuple[str, dict[str, str]]:
     return text[match.end() :], {"reasoning_content": thought} if thought else {}
 
 
-def _call(text: str) -> dict[str, Any]:
+def read_call(text: str) -> dict[str, Any]:
+    """Return the call that a text of JSON holds, as a call of a chat message. Raises NotUnderstood."""
     return _make_call(_json(text))
 
 
@@ -169,7 +237,13 @@ def _response(text: str) -> dict[str, Any]:
 
 
 def _json(text: str) -> Any:
+    """Return the value of a text; arguments may stand in single quotes. Raises NotUnderstood."""
+    match = _GLAIVE_CALL.fullmatch(text)
     try:
-        return orjson.loads(text)
+        if match is None:
+            return orjson.loads(text)
+        if isinstance(orjson.loads(match[2]), dict):
+            return {"name": match[1], "arguments": match[2]}
     except orjson.JSONDecodeError:
-        raise NotUnderstood("tool call in a text not understood") from None
+        pass
+    raise NotUnderstood("tool call in a text not understood")

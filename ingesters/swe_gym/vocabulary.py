@@ -10,7 +10,8 @@ from tracemill.ingesters.swe_gym.row_signs import LISTS, is_turn
 from tracemill.ingesters.swe_gym.rows import decode_gym_row_value
 from tracemill.ingesters.swe_gym.sdk_messages import PART_KEYS, UI_KEYS, is_core_message, is_ui_message
 from tracemill.ingesters.swe_gym.sharegpt_turns import ROLES as TURN_ROLES
-from tracemill.ingesters.swe_gym.sharegpt_turns import TURN_KEYS
+from tracemill.ingesters.swe_gym.sharegpt_turns import SWIFT_ROLES, TURN_KEYS
+from tracemill.ingesters.swe_gym.valued_parts import VALUED_PARTS, holds_valued_parts
 
 
 def kinds_of_row(row: Record) -> Iterator[RecordKind]:
@@ -37,15 +38,16 @@ def _kinds_of_message(item: Mapping[str, Any]) -> Iterator[RecordKind]:
         return
     known_keys = KNOWN_KEYS | UI_KEYS if of_ui else KNOWN_KEYS
     kind = f"message {role if isinstance(role, str) else ''}"
-    yield RecordKind(kind, _nonempty_keys(item, known_keys), role in ROLES, known_keys)
+    yield RecordKind(kind, _nonempty_keys(item, known_keys), role in ROLES | SWIFT_ROLES, known_keys)
     parts = item["parts"] if of_ui else content
-    of_sdk = of_ui or is_core_message(item)
+    of_values = holds_valued_parts(item)
+    of_sdk = of_ui or (is_core_message(item) and not of_values)
     for part in parts if isinstance(parts, list) else ():
         if isinstance(part, dict):
             recorded_kind = part.get("type")
             kind = recorded_kind if isinstance(recorded_kind, str) else ""
             of_tool = of_ui and kind.startswith("tool-") and kind not in PART_KEYS
-            is_read = kind in READ_PARTS or kind in PART_KEYS or of_tool
+            is_read = kind in (VALUED_PARTS if of_values else READ_PARTS) or kind in PART_KEYS or of_tool
             part_keys = PART_KEYS["dynamic-tool"] if of_tool else PART_KEYS.get(kind) if of_sdk else None
             yield RecordKind(
                 f"part {kind}", _nonempty_keys(part, part_keys or frozenset()), is_read, part_keys

@@ -10,6 +10,7 @@ import pytest
 from file_readers import file_reader
 
 import tracemill as tm
+from tracemill.harnesses.text_calls import tool_or_text_calls
 from tracemill.ingesters.census import take_census
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.reading.parquet_rows import TableSlice
@@ -199,6 +200,169 @@ def test_a_row_that_is_not_understood_is_left_out_whole_and_named(
     plain = {"conversations": [*human, *turns(("gpt", "hi"))]}
     traces, report = read(tmp_path, {"conversations": human + row}, plain)
     assert (len(traces), dict(report.skipped)) == (1, {reason: 1})
+
+
+WRITTEN = "I list them.\n\n<function=execute_bash>\n<parameter=command>ls</parameter>\n</function>"
+FENCED = "I list them.\n\n```bash\nls crates\n```"
+
+
+def test_answers_that_are_named_calls_are_texts_where_calls_stand_in_texts(tmp_path: Path) -> None:
+    said = turns(("human", "Count."), ("function_call", "Ok."), ("human", "The crates."))
+    said += turns(("function_call", WRITTEN), ("observation", "EXECUTION RESULT of [execute_bash]:\none"))
+    said += turns(("function_call", FENCED), ("observation", "one"), ("function_call", "One crate."))
+    (trace,), report = read(tmp_path, {"conversations": said, "system": "Act in Python."})
+    assert told(trace) == [
+        ("system", "Act in Python.", ""),
+        ("user", "Count.", ""),
+        ("assistant", "Ok.", ""),
+        ("user", "The crates.", ""),
+        ("assistant", WRITTEN, ""),
+        ("user", "EXECUTION RESULT of [execute_bash]:\none", ""),
+        ("assistant", FENCED, ""),
+        ("user", "one", ""),
+        ("assistant", "One crate.", ""),
+    ]
+    (context,) = trace.contexts
+    assert [step.cut for step in context.steps] == [2, 4, 6, 8]
+    assert (trace.harness, context.fidelity.context) == ("openhands", "approximate")
+    assert (dict(report.skipped), dict(report.flags)) == ({}, {})
+
+
+def test_answers_that_are_commands_are_those_of_mini_swe_agent(tmp_path: Path) -> None:
+    said = turns(("human", "Count."), ("function_call", FENCED), ("observation", "one"))
+    (trace,), _ = read(tmp_path, {"conversations": [*said, *turns(("function_call", FENCED))]})
+    assert [each[:2] for each in told(trace)[1:]] == [
+        ("assistant", FENCED),
+        ("user", "one"),
+        ("assistant", FENCED),
+    ]
+    (state, _) = trace.states()
+    calls = tool_or_text_calls(state.student_action, trace.harness)
+    assert [(c.name, c.arguments) for c in calls] == [("bash", '{"command": "ls crates"}')]
+
+
+def test_a_text_that_is_no_call_makes_no_answer_where_calls_are_json(tmp_path: Path) -> None:
+    said = turns(("human", "go"), ("function_call", call()), ("observation", "x"))
+    rows = [
+        {"conversations": [*said, *turns(("function_call", "read a.py"))]},
+        {"conversations": [*said[:1], *turns(("function_call", WRITTEN), ("function_call", '{"name": 1}'))]},
+    ]
+    traces, report = read(tmp_path, *rows)
+    assert (traces, dict(report.skipped)) == ([], {"tool call in a text not understood": 2})
+
+
+def test_calls_with_quoted_arguments_are_read(tmp_path: Path) -> None:
+    quoted = """{"name": "weigh", "arguments": '{"what": "pears"}'}"""
+    said = turns(("human", "Weigh."), ("function-call", quoted), ("function-response", '{"kg": 3}'))
+    said += turns(("gpt", f"So. <functioncall> {quoted} <|endoftext|>"), ("function_response", "4"))
+    said += turns(("gpt", "7 kg"))
+    broken = turns(("human", "Weigh."), ("gpt", """<functioncall> {"name": "weigh", "arguments": '{"a}'}"""))
+    (trace,), report = read(tmp_path, {"conversations": said}, {"conversations": broken})
+    assert told(trace) == [
+        ("user", "Weigh.", ""),
+        ("assistant", "", 'call-1-0:weigh{"what": "pears"}'),
+        ("tool", '{"kg": 3}', "call-1-0"),
+        ("assistant", "So.", 'call-3-0:weigh{"what": "pears"}'),
+        ("tool", "4", "call-3-0"),
+        ("assistant", "7 kg", ""),
+    ]
+    assert trace.contexts[0].fidelity.context == "approximate"
+    assert dict(report.skipped) == {"tool call in a text not understood": 1}
+
+
+def test_messages_with_roles_of_calls_and_results_are_turns(tmp_path: Path) -> None:
+    roles = ("user", "assistant", "tool_call", "tool_call", "tool_response", "tool_response", "assistant")
+    texts = ("Weigh.", "Both.", call(path="a"), call(path="b"), "1", "2", "3 kg")
+    listed = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]
+    (trace,), report = read(tmp_path, {"messages": listed, "tools": "[]"})
+    assert told(trace) == [
+        ("user", "Weigh.", ""),
+        ("assistant", "Both.", 'call-1-0:read{"path":"a"} call-1-1:read{"path":"b"}'),
+        ("tool", "1", "call-1-0"),
+        ("tool", "2", "call-1-1"),
+        ("assistant", "3 kg", ""),
+    ]
+    assert (trace.harness, trace.contexts[0].fidelity.context) == ("generic", "complete")
+    assert (dict(report.skipped), report.tool_calls) == ({}, 2)
+    pq.write_table(pa.Table.from_pylist([{"id": "r1", "messages": listed}]), tmp_path / "t.parquet")
+    (preview,) = preview_rows(TableSlice(tmp_path / "t.parquet", 0, 1, 1), "swe_gym")
+    assert preview.steps == trace.step_count == 2
+
+
+def valued(role: str, *parts: tuple[str, str]) -> dict[str, Any]:
+    return {"role": role, "content": [{"type": kind, "value": value} for kind, value in parts]}
+
+
+def test_parts_with_values_are_texts_thoughts_and_calls(tmp_path: Path) -> None:
+    listed = [
+        valued("system", ("text", "Be brief.")) | {"loss_weight": 0.0},
+        valued("user", ("text", "Weigh.")),
+        valued(
+            "assistant", ("reasoning", "Both."), ("tool_call", call(path="a")), ("tool_call", call(path="b"))
+        ),
+        valued("tool", ("text", "1")),
+        valued("tool", ("text", "2")),
+        valued("assistant", ("reasoning", "Add."), ("text", "3"), ("text", "kg")),
+    ]
+    (trace,), report = read(tmp_path, {"messages": listed, "tools": "[]"})
+    assert told(trace) == [
+        ("system", "Be brief.", ""),
+        ("user", "Weigh.", ""),
+        ("assistant", "", 'call-2-0:read{"path":"a"} call-2-1:read{"path":"b"}'),
+        ("tool", "1", "call-2-0"),
+        ("tool", "2", "call-2-1"),
+        ("assistant", "3\nkg", ""),
+    ]
+    assert [m.reasoning for m in trace.contexts[0].messages if m.role == "assistant"] == ["Both.", "Add."]
+    assert (trace.harness, trace.contexts[0].fidelity.context) == ("generic", "complete")
+    assert dict(report.skipped) == {}
+    census = take_census([tmp_path]).found["swe_gym", "no version"]
+    assert (census.unknown_kinds, census.unknown_keys) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (valued("user", ("image_url", "a.jpg")), "content part not understood: image_url"),
+        (valued("assistant", ("tool_call", "read a")), "tool call in a text not understood"),
+        (valued("assistant", ("tool_call", call()), ("text", "so")), "text behind a call of the same answer"),
+        (
+            valued("user", ("reasoning", "hm")),
+            "thoughts or calls in a message that is not the agent's",
+        ),
+    ],
+)
+def test_parts_with_values_that_are_not_understood_leave_the_row_out(
+    tmp_path: Path, message: dict[str, Any], reason: str
+) -> None:
+    row = {"messages": [valued("user", ("text", "go")), message, valued("assistant", ("text", "x"))]}
+    traces, report = read(tmp_path, row)
+    assert (traces, dict(report.skipped)) == ([], {reason: 1})
+
+
+def test_transitions_of_one_run_are_its_last_and_others_are_counted(tmp_path: Path) -> None:
+    asked = {"type": "message", "role": "user", "content": "Weigh the pears.", "is_env_state": True}
+    weigh = {"type": "function_call", "call_id": "c1", "name": "weigh", "arguments": '{"what": "pears"}'}
+    first = [asked, weigh, {"type": "function_call_output", "call_id": "c1", "output": "3"}]
+    answer = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "3 kg"}]}
+    hidden = [asked | {"content": "[hidden]"}, *first[1:], answer]
+    rows = [
+        {
+            "responses_create_params": {"input": [], "instructions": "Be brief."},
+            "response": {"id": f"resp_{place}", "model": "scales-1", "output": output},
+        }
+        for place, output in enumerate(([first, [*first, answer]], [first, hidden]))
+    ]
+    (trace,), report = read(tmp_path, *rows)
+    assert told(trace) == [
+        ("system", "Be brief.", ""),
+        ("user", "Weigh the pears.", ""),
+        ("assistant", "", 'c1:weigh{"what": "pears"}'),
+        ("tool", "3", "c1"),
+        ("assistant", "3 kg", ""),
+    ]
+    assert [(step.cut, step.model) for step in trace.contexts[0].steps] == [(2, "scales-1"), (4, "scales-1")]
+    assert dict(report.skipped) == {"transitions that change what stood before": 1}
 
 
 @pytest.mark.parametrize("column", ["images", "videos", "audios"])
