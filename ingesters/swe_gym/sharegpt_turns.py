@@ -40,6 +40,7 @@ _THOUGHT = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _RESPONSE = re.compile(r"<tool_response>\n?(.*?)\n?</tool_response>", re.DOTALL)
 _TEXT_CALL = "<function="
+_FUNCTION_NAME = re.compile(r"<function=([\w.-]+)>")
 _COMMAND = re.compile(r"^```bash[ \t]*$", re.MULTILINE)
 _GLAIVE_TAG = "<functioncall>"
 _GLAIVE_CALL = re.compile(r"""\s*\{"name": "([^"\\]+)", "arguments": '(.*)'\}\s*""", re.DOTALL)
@@ -92,9 +93,8 @@ def holds_rewritten_texts(listed: Sequence[Any]) -> bool:
 def acts_by_commands(listed: Sequence[Any]) -> bool:
     """Return whether the calls of the turns are blocks of bash, as mini-swe-agent writes them."""
     texts = _texts_of_calls(listed)
-    return (
-        all(map(_is_prose, texts)) and any(map(_COMMAND.search, texts)) and _TEXT_CALL not in "".join(texts)
-    )
+    named = {name for text in texts for name in _FUNCTION_NAME.findall(text)}
+    return all(map(_is_prose, texts)) and any(map(_COMMAND.search, texts)) and named <= {"finish", "submit"}
 
 
 def _texts_of_calls(listed: Sequence[Any]) -> list[str]:

@@ -230,12 +230,14 @@ def test_answers_that_are_named_calls_are_texts_where_calls_stand_in_texts(tmp_p
 
 def test_answers_that_are_commands_are_those_of_mini_swe_agent(tmp_path: Path) -> None:
     said = turns(("human", "Count."), ("function_call", FENCED), ("observation", "one"))
-    (trace,), _ = read(tmp_path, {"conversations": [*said, *turns(("function_call", FENCED))]})
+    said += turns(("function_call", "One.\n\n<function=finish></function>"))
+    (trace,), _ = read(tmp_path, {"conversations": said})
     assert [each[:2] for each in told(trace)[1:]] == [
         ("assistant", FENCED),
         ("user", "one"),
-        ("assistant", FENCED),
+        ("assistant", "One.\n\n<function=finish></function>"),
     ]
+    assert trace.harness == "mini_swe_agent"
     (state, _) = trace.states()
     calls = tool_or_text_calls(state.student_action, trace.harness)
     assert [(c.name, c.arguments) for c in calls] == [("bash", '{"command": "ls crates"}')]
