@@ -13,7 +13,8 @@ that to the examples; its files are copied under new ids. `--gb` adds a folder o
 single session of that size; `--formats` takes each format below TRACEMILL_REAL_TRACES by itself. Everything
 lies in a temporary folder and is removed again. `--generated` takes every format, with sessions that
 generated_sessions.py writes: of each a folder of MB (150 by default) and one of a single session, in turn.
-What a side takes for the single session is its start-up; shares of orjson are printed with it and without.
+What a side takes for the single session is its start-up; shares of orjson are printed with it and without,
+and by the clock, which counts as many processes as run side by side.
 At 150 MB orjson takes 0.2 to 0.4 s beside its start of 0.05 s; below 50 MB the share follows the noise of
 these. `--jobs 1` keeps ingest to one process; without it there are as many as a user gets: more CPU seconds,
 fewer wall seconds.
@@ -209,9 +210,9 @@ def by_format(bench: Bench, real: Path, mb: float) -> None:
         each = replace(bench, folder=real / name)
         source, made = each.copies("format", mb)
         rounds = list(each.rounds(source))
-        cells = [f"{made['mb'] / median_cpu_s(rounds, 'orjson'):.0f}"]
+        cells = [f"{made['mb'] / median_s(rounds, 'orjson'):.0f}"]
         for side in SIDES:
-            cpu_s = median_cpu_s(rounds, side)
+            cpu_s = median_s(rounds, side)
             cells += [f"{made['mb'] / cpu_s:.0f}"]
             cells += [f"{share(rounds, side, kind):.3f}" for kind in ("cpu_s", "wall_s")]
         shutil.rmtree(source)
@@ -221,27 +222,32 @@ def by_format(bench: Bench, real: Path, mb: float) -> None:
 def by_generated_format(bench: Bench, only: str | None, mb: float) -> None:
     """Print a line a format: each side's start-up and MB/s by CPU seconds, and the share with and without it.
 
-    MB/s are those without start-up.
+    MB/s are those without start-up. The last columns are seconds by the clock and their share, start-up
+    included.
     """
-    print("| | MB | orjson start s | MB/s | unredacted start s | MB/s | of orjson | without start |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| | MB | orjson start s | MB/s | unredacted start s | MB/s | of orjson | without start ", end="")
+    print("| orjson wall s | unredacted wall s | of orjson, wall |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for name in [only] if only else WRITERS:
         single, large = bench.scratch / f"{name}-single", bench.scratch / f"{name}-large"
         single_mb, large_mb = write_sessions(name, single, 0.001), write_sessions(name, large, mb)
         in_turn = zip(bench.rounds(single, redacted=False), bench.rounds(large, redacted=False), strict=True)
         starts, wholes = map(list, zip(*in_turn, strict=True))
-        parse_start, start = (median_cpu_s(starts, side) for side in ("orjson", "unredacted"))
-        parse, whole = (median_cpu_s(wholes, side) for side in ("orjson", "unredacted"))
+        sides = ("orjson", "unredacted")
+        parse_start, start = (median_s(starts, side) for side in sides)
+        parse, whole = (median_s(wholes, side) for side in sides)
+        parse_wall, wall = (median_s(wholes, side, "wall_s") for side in sides)
         more, parsed, read = large_mb - single_mb, parse - parse_start, whole - start
         cells = f"{large_mb:.0f} | {parse_start:.2f} | {more / parsed:.0f} | {start:.2f} | {more / read:.0f}"
-        print(f"| `{name}` | {cells} | {parse / whole:.3f} | {parsed / read:.3f} |", flush=True)
+        cells += f" | {parse / whole:.3f} | {parsed / read:.3f} | {parse_wall:.2f} | {wall:.2f}"
+        print(f"| `{name}` | {cells} | {share(wholes, 'unredacted', 'wall_s'):.3f} |", flush=True)
         shutil.rmtree(single)
         shutil.rmtree(large)
 
 
-def median_cpu_s(rounds: list[dict[str, list[Cost]]], side: str) -> float:
-    """CPU seconds of a side, the median over all rounds."""
-    return statistics.median(cost.cpu_s for each in rounds for cost in each[side])
+def median_s(rounds: list[dict[str, list[Cost]]], side: str, kind: str = "cpu_s") -> float:
+    """Return the seconds of a side by `cpu_s` or `wall_s`, the median over all rounds."""
+    return statistics.median(getattr(cost, kind) for each in rounds for cost in each[side])
 
 
 def measure(bench: Bench, copies: int | None, gb: float | None, one_mb: float | None) -> None:
