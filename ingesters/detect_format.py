@@ -37,6 +37,7 @@ _BEFORE_VALUE = b"\xef\xbb\xbf \t\r\n"
 _LIST = re.compile(rb'(\{\s*"trajectory":\s*)?\[\s*\{')
 _NEXT_OBJECT = re.compile(r"[\s,]*(?=\{)")
 _OPENING_BYTES = (1 << 12, 1 << 16, 1 << 18)
+_BEGINNING_BYTES = 1 << 16
 """Limits within which the first objects of a list are searched, tried in order."""
 
 
@@ -90,7 +91,7 @@ def _detect_lines(stream: Stream) -> str | None:
 
 
 def _first_objects(stream: Stream) -> Iterator[dict[str, Any]]:
-    """Yield the objects among the first lines, none if the first line begins a list."""
+    """Yield the objects among the first lines, none if the first line begins a list or an indented object."""
     remaining = _MAX_OBJECTS
     while remaining and (line := stream.readline(_MAX_LINE_BYTES)):
         line = line.strip().removeprefix(_BOM)
@@ -98,7 +99,7 @@ def _first_objects(stream: Stream) -> Iterator[dict[str, Any]]:
             continue
         remaining -= 1
         if line[:1] != b"{" or line[-1:] != b"}":
-            if remaining == _MAX_OBJECTS - 1 and line[:1] == b"[":
+            if remaining == _MAX_OBJECTS - 1 and (line[:1] == b"[" or line == b"{"):
                 return
             continue
         try:
@@ -118,6 +119,8 @@ def _detect_value(path: Path, head: bytes) -> str | None:
         return None
     if (begun := _LIST.match(head)) and (dialect := _detect_first_objects(path, bool(begun[1]))):
         return dialect
+    if head[:1] == b"{" and (dialect := _detect_beginning(path)):
+        return dialect
     try:
         value = read_json(path)
     except SourceError:
@@ -131,6 +134,12 @@ def _detect_by_head(head: bytes, formats: Iterable[SessionFormat]) -> str | None
     """Return the dialect of a JSON value by its first bytes, None if they are not enough."""
     head = head.lstrip(_BEFORE_VALUE)
     return _ask_formats(lambda form: form.detect_head(head), formats) if head[:1] == b"{" else None
+
+
+def _detect_beginning(path: Path) -> str | None:
+    with open_bytes(path) as stream:
+        beginning = stream.read(_BEGINNING_BYTES)
+    return _ask_formats(lambda form: form.detect_beginning(beginning))
 
 
 def _detect_first_objects(path: Path, in_trajectory: bool) -> str | None:

@@ -90,6 +90,8 @@ class SessionFormat:
     """Returns the dialect of a table, given a row of empty cells; `detect` is used where this is None."""
     detect_head: Callable[[bytes], str | None] = _nothing
     """Returns the dialect of a file that begins with an object by its first bytes, where they are enough."""
+    detect_beginning: Callable[[bytes], str | None] = _nothing
+    """Returns the dialect of such a file by its first 64 KiB, where `detect_head` does not know it."""
     detect_item: Callable[[Record], str | None] = _nothing
     """Returns the dialect of a file of one JSON object by the first object in its `trajectory`."""
     detect_archive: Callable[[Sequence[str]], str | None] = _nothing

@@ -1,12 +1,16 @@
 """mini-swe-agent trajectories as a format of the registry."""
 
+import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 
 from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
 from tracemill.ingesters.format import FormatInfo, Record, RowReader, SessionFormat, lazy_function
 
 _COMMAND = re.compile(r"```(?:mswea_bash_command|bash)\s*\n|<(?:mswea_bash_command|bash_code)>")
+_INFO = re.compile(r'\s*\{\s*"info"\s*:\s*(?=\{)')
+_MESSAGES = re.compile(r'\s*,\s*"messages"\s*:')
 
 
 def _detect(record: Record) -> str | None:
@@ -17,6 +21,16 @@ def _detect(record: Record) -> str | None:
         or (isinstance(info, dict) and ("exit_status" in info or "mini_version" in info))
     ):
         return "mini_swe_agent"
+    return None
+
+
+def _detect_beginning(beginning: bytes) -> str | None:
+    """Detect a whole `info` before `messages`."""
+    text = beginning.decode("utf-8", "ignore")
+    with suppress(ValueError, RecursionError):
+        if begun := _INFO.match(text):
+            info, end = json.JSONDecoder().raw_decode(text, begun.end())
+            return _detect({"info": info, "messages": None}) if _MESSAGES.match(text, end) else None
     return None
 
 
@@ -42,6 +56,7 @@ FORMAT = SessionFormat(
     dialects=("mini_swe_agent",),
     detect=_detect,
     detect_list=_detect_list,
+    detect_beginning=_detect_beginning,
     read=lazy_function("tracemill.ingesters.mini_swe_agent.ingest_trajectory:iter_traces"),
     row_reader=_row_reader,
     beside=verdict_file_paths,

@@ -277,3 +277,33 @@ def test_a_file_that_is_not_whole_is_known_by_how_it_begins(tmp_path: Path, layo
         path = tmp_path / "session.json"
         path.write_text(json.dumps(value, **layout)[:-40])
         assert detect(path) == dialect
+
+
+def test_a_run_of_mini_swe_agent_is_known_by_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {"agent": {"instance_template": '{ "task" }\n' * 600}}
+    runs: dict[str, Any] = {
+        "whole": {"info": {"config": config, "exit_status": "Submitted"}, "messages": []},
+        "late": {"info": {"config": config, "exit_status": "Submitted"}, "more": {}, "messages": []},
+        "long": {"info": {"config": [config] * 20, "mini_version": "2.0"}, "messages": []},
+        "other": {"info": {"config": config}, "messages": []},
+        "bare": {"info": {"config": config, "exit_status": "Submitted"}},
+    }
+    for name, run in runs.items():
+        for indent in (None, 2):
+            (tmp_path / f"{name}{indent}.json").write_text(json.dumps(run, indent=indent))
+    told = {path.name: detect(path) for path in tmp_path.iterdir()}
+    kinds = {"whole": "mini_swe_agent", "late": "mini_swe_agent", "long": "mini_swe_agent", "bare": None}
+    assert told == {
+        f"{name}{indent}.json": kinds.get(name, told["otherNone.json"])
+        for name in runs
+        for indent in (None, 2)
+    }
+    assert told["otherNone.json"] != "mini_swe_agent"
+
+    def refuse(path: Path) -> Any:
+        raise AssertionError(path)
+
+    monkeypatch.setattr("tracemill.ingesters.detect_format.read_json", refuse)
+    assert detect(tmp_path / "whole2.json") == "mini_swe_agent"
