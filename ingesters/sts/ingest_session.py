@@ -79,8 +79,9 @@ class STSSession:
             if _says_nothing(message):
                 return
         unread = unread_message(message)
-        self.report.unknown.update(f"message {record_type(name)}" for name in unread)
-        self.lost |= bool(unread)
+        if unread:
+            self.report.unknown.update(f"message {record_type(name)}" for name in unread)
+            self.lost = True
         read = self._read(message)
         if read.role == "assistant" and not _acts(read) and not self.own:
             self.report.flags[NO_ACTION] += 1
