@@ -79,4 +79,5 @@ def _image_urls(attachment: Mapping[str, Any]) -> list[str]:
     """Return the addresses of an image, or of all pages of a PDF; none where one is missing."""
     pages = attachment.get("images") if attachment["type"] == "PDF" else [attachment.get("base64Url")]
     listed = pages if isinstance(pages, list) else []
-    return listed if all(first_text(url) for url in listed) else []
+    named = [url for url in map(first_text, listed) if url]
+    return named if len(named) == len(listed) else []
