@@ -71,7 +71,7 @@ def canonicalize_action(
     """Return the action in normal form. Never raise on what a model may emit.
 
     Finishing, giving up, asking the user and refusing in a text are one class each whatever their wording; an
-    answer that is handed in counts. A text that only announces an action is none of them. Calls are compared
+    answer that a call hands in counts, and so does what it asks. A text that only announces an action is none of them. Calls are compared
     by tool and normalised arguments; the order of neighbouring calls that only read, or of tools that no
     harness knows, does not count. Unreadable arguments are compared as folded text.
     """
@@ -84,7 +84,7 @@ def canonicalize_action(
     ]
     if operation in _ENDS and len(counting) <= 1:
         key = end_key(operation, counting[0][2].target if counting else target)
-        answer = _answer_of(counting[0][1]) if counting else None
+        answer = _answer_of(*counting[0][:2], operation) if counting else None
         key += f"{_WITH}{digest(answer)}" if answer is not None else ""
     elif not counting:
         key = EMPTY_KEY
@@ -110,7 +110,10 @@ def end_of(key: str) -> str:
     return key.partition(_WITH)[0]
 
 
-def _answer_of(arguments: dict[str, Any] | None) -> str | None:
+def _answer_of(call: ToolCall, arguments: dict[str, Any] | None, operation: Operation) -> str | None:
+    """Return what a call that ends the work hands in, or what it asks the user; None if neither."""
+    if operation == Operation.ASK:
+        return _call_text(call, arguments)
     values = (arguments.get(name) for name in _ANSWERS) if arguments else ()
     answer = next((each for each in values if each not in (None, "", [], {})), None)
     return (

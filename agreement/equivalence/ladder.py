@@ -60,8 +60,8 @@ class ActionKeys:
 def ladder_keys(action: Action, world: EnvironmentState) -> ActionKeys:
     """Return the keys of an action in its environment. Never raise on what a model may emit.
 
-    Finishing is one class and asking another, equal on every level from canonical on; with an answer handed
-    in, from intent on. Neighbouring calls that only read, or of
+    Finishing is one class and asking another, equal on every level from canonical on; with an answer that a
+    call hands in, or a question that it asks, from intent on. Neighbouring calls that only read, or of
     tools that no harness knows, count in any order; others are a sequence.
     """
     exact = exact_key(action)
@@ -70,7 +70,7 @@ def ladder_keys(action: Action, world: EnvironmentState) -> ActionKeys:
     if not counting or (form.operation in _ENDS and len(counting) == 1):
         action_class = str(form.operation) if form.operation in _ENDS else EMPTY_KEY
         end = form.key if form.operation in _ENDS else EMPTY_KEY
-        is_decisive = end == end_of(end)
+        is_decisive = end == end_of(end) or form.operation == Operation.ASK
         return ActionKeys(
             exact, form.key, end, end_of(end), action_class, bare=not counting, decisive=is_decisive
         )

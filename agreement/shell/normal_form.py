@@ -20,7 +20,6 @@ class PlacedCommand:
     command: SimpleCommand
 
 
-@lru_cache(maxsize=4096)
 def place_commands(line: str, cwd: str | None) -> tuple[PlacedCommand, ...] | None:
     """Return the commands of a line run in `cwd`, each with its folder; None if the line cannot be parsed.
 
@@ -28,6 +27,19 @@ def place_commands(line: str, cwd: str | None) -> tuple[PlacedCommand, ...] | No
     After a `cd` to a variable or another place that the line does not name, the folder is that `cd` itself.
     A line with a subshell counts as unreadable, because a `cd` in it has no effect outside.
     """
+    walked = _walk(line, cwd)
+    return walked[0] if walked is not None else None
+
+
+def folder_after(line: str, cwd: str) -> str:
+    """Return the folder of a shell after a line run in `cwd`; `cwd` for a line that cannot be read."""
+    walked = _walk(line, cwd)
+    return walked[1] if walked is not None else cwd
+
+
+@lru_cache(maxsize=4096)
+def _walk(line: str, cwd: str | None) -> tuple[tuple[PlacedCommand, ...], str] | None:
+    """Return the commands of a line and the folder after it."""
     commands = parse_command(line)
     if not commands or any(command.joiner in ("(", ")") for command in commands):
         return None
@@ -42,7 +54,7 @@ def place_commands(line: str, cwd: str | None) -> tuple[PlacedCommand, ...] | No
         placed.append(PlacedCommand(folder, replace(command, joiner=joiner)))
         if command.argv[:1] in _MOVES:
             folder = f"$({' '.join(command.argv)})"
-    return tuple(placed) or (PlacedCommand(folder, SimpleCommand(("cd", folder))),)
+    return tuple(placed) or (PlacedCommand(folder, SimpleCommand(("cd", folder))),), folder
 
 
 @lru_cache(maxsize=4096)

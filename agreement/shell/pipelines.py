@@ -14,6 +14,11 @@ Part = tuple[Any, ...]
 
 _FILTERS = "cat grep egrep fgrep head tail cut awk sort tac nl uniq rev wc xxd od md5sum sha1sum sha256sum"
 _TAKE_FILES = frozenset(_FILTERS.split())
+_GREPS = ("egrep", "fgrep", "grep")
+_TELL_FILES_APART = (*_GREPS, "head", "tail", "wc")
+"""Programs that print more for several files than for each alone: their names, or a total."""
+_NAMING = re.compile(r"-[a-zA-Z]*[hHlLq][a-zA-Z]*")
+"""Options by which `grep` prints the same for one file as for several."""
 _READ_FILES = frozenset(["md5sum", "sha1sum", "sha256sum", "cksum", "zcat"])
 _WITH_VALUE = """-name -iname -type -size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -newer
     -path -maxdepth -mindepth -newermt -regex -iregex"""
@@ -67,15 +72,18 @@ def drop_cat_from_pipeline(commands: Sequence[SimpleCommand]) -> tuple[SimpleCom
 
 
 def drop_xargs_from_pipeline(commands: Sequence[SimpleCommand]) -> tuple[SimpleCommand, ...]:
-    """Return the pipeline with `find ... -exec C {} ;` for `find ... | xargs C`."""
+    """Return the pipeline with `find ... -exec C {} +` for `find ... | xargs C`.
+
+    It ends in `;` where `xargs` runs C for each file.
+    """
     if len(commands) < 2 or commands[0].argv[:1] != ("find",) or commands[1].argv[:1] != ("xargs",):
         return tuple(commands)
     run = _xargs_command(commands[1].argv[1:])
-    found = parse_pipeline_find(commands[0].argv) if run[1:] and not commands[0].redirects else None
+    found = parse_pipeline_find(commands[0].argv) if run[2:] and not commands[0].redirects else None
     if found is None or found.then:
         return tuple(commands)
     return (
-        replace(commands[1], argv=(*commands[0].argv, "-exec", *run, ";"), joiner=commands[0].joiner),
+        replace(commands[1], argv=(*commands[0].argv, "-exec", *run), joiner=commands[0].joiner),
         *commands[2:],
     )
 
@@ -120,8 +128,8 @@ def _without_slashes(words: tuple[str, ...]) -> tuple[str, ...]:
 def parse_pipeline_find(argv: tuple[str, ...]) -> FindQuery | None:
     r"""Return the parts of a `find`; None for other commands and options not known here.
 
-    `-exec C {} +` and `-exec C {} \;` are equal, and for files so are `-delete` and `-exec rm`. `-type f` is
-    dropped where only a file can be read.
+    `-exec C {} +` and `-exec C {} \;` are equal unless C tells several files apart, and for files so are
+    `-delete` and `-exec rm`. `-type f` is dropped where only a file can be read.
     """
     if argv[:1] != ("find",):
         return None
@@ -131,9 +139,11 @@ def parse_pipeline_find(argv: tuple[str, ...]) -> FindQuery | None:
         places.append(words.pop(0))
     tests: set[tuple[str, ...]] = set()
     then: tuple[str, ...] = ()
+    one_by_one = False
     while words:
         test = words.pop(0)
         if test == "-exec" and words[-1:] in _ENDS and "-exec" not in words:
+            one_by_one = words[-1] != "+"
             then, words = _exec_command(words[:-1]), []
         elif test == "-delete" and not words:
             then = ("rm",) if _IS_FILE in tests else ("-delete",)
@@ -145,6 +155,8 @@ def parse_pipeline_find(argv: tuple[str, ...]) -> FindQuery | None:
             return None
     if then and (PROGRAMS.get(then[0]) in (Operation.READ, Operation.SEARCH) or then[0] in _READ_FILES):
         tests.discard(_IS_FILE)
+    if one_by_one and _tells_files_apart(then):
+        then = ("each", *then)
     return FindQuery(tuple(places), tuple(sorted(tests)), then)
 
 
@@ -156,12 +168,20 @@ def cuts_pipeline_output(argv: tuple[str, ...]) -> bool:
 
 
 def _xargs_command(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the command that `xargs` runs, with a placeholder for the hit."""
-    start, named = 0, False
+    """Return the command that `xargs` runs as `-exec` has it, with a placeholder for the hit and its end."""
+    start, named, one_by_one = 0, False, False
     while start < len(words) and _XARGS.fullmatch(words[start]):
         named = named or words[start][:2] in ("-I", "-i")
+        one_by_one = one_by_one or words[start][:2] in ("-I", "-i", "-n")
         start += 1
-    return words[start:] if named else (*words[start:], "{}")
+    return (*words[start:], *(() if named else ("{}",)), ";" if one_by_one else "+")
+
+
+def _tells_files_apart(then: tuple[str, ...]) -> bool:
+    """Return whether a command prints more for several files than for each of them alone."""
+    if not then or then[0] not in _TELL_FILES_APART:
+        return False
+    return then[0] not in _GREPS or not ("/dev/null" in then or any(map(_NAMING.fullmatch, then)))
 
 
 def _exec_command(words: Sequence[str]) -> tuple[str, ...]:

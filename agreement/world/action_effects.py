@@ -13,6 +13,7 @@ from tracemill.agreement.calls.arguments import (
 from tracemill.agreement.calls.canonical import end_key
 from tracemill.agreement.calls.effect import ActionEffect, create_intent, list_effect
 from tracemill.agreement.files.edits import TEXTS, parse_edit_changes
+from tracemill.agreement.shell.normal_form import folder_after
 from tracemill.agreement.shell_effects.command_effects import build_command_effects
 from tracemill.agreement.shell_effects.searches import (
     parse_name_search,
@@ -29,9 +30,10 @@ from tracemill.agreement.world.edit_effects import (
 )
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.common_tools import PATHS, common_tool_kind
-from tracemill.harnesses.agents.registry import rule_of
+from tracemill.harnesses.agents.registry import harness_for, rule_of
 from tracemill.harnesses.core.schema_builders import clean_schema_name
 from tracemill.harnesses.core.vocabulary import READ_ONLY, WRITES, Operation, ToolRule
+from tracemill.harnesses.operations import action_command_line
 from tracemill.harnesses.shell.operations import CommandEffect, join_path
 from tracemill.harnesses.shell.sql import sql_form, sql_operation
 from tracemill.records.identity import canonical_json
@@ -65,7 +67,9 @@ def action_call_effects(
         given = read_arguments(call.arguments) or {}
         line = line_from_arguments(given, rule)
         if line is not None:
-            effects = build_command_effects(line, world.cwd)
+            effects = _moved(
+                build_command_effects(line, world.cwd), action_command_line(given, rule) or "", world
+            )
             return _outside(effects) if leaves_sandbox(given, rule) else effects
     if rule.reading == "sql":
         return (_sql(arguments, rule),)
@@ -104,6 +108,17 @@ def _raw(call: ToolCall, rule: ToolRule | None) -> tuple[ActionEffect, ...]:
     )
 
 
+def _moved(effects: tuple[ActionEffect, ...], line: str, world: EnvironmentState) -> tuple[ActionEffect, ...]:
+    """Return effects of a line, the last one marked where the line leaves a lasting shell elsewhere."""
+    if world.cwd is None or not harness_for(world.harness).persistent_shell:
+        return effects
+    folder = folder_after(line, world.cwd)
+    if folder == world.cwd:
+        return effects
+    *before, last = effects
+    return (*before, replace(last, effect=(*last.effect, "then in", folder)))
+
+
 def _outside(effects: Sequence[ActionEffect]) -> tuple[ActionEffect, ...]:
     """Return effects marked as run outside of the sandbox, where commands that fail inside may work."""
     return tuple(replace(each, effect=("outside", *each.effect)) for each in effects)
@@ -131,7 +146,8 @@ def _known(
     operation = command.operation
     if operation == Operation.FINISH or operation == Operation.ASK:
         end = (end_key(operation, command.target),)
-        return ActionEffect(operation, end, end, operation == Operation.FINISH)
+        asked = (canonical_json(arguments),) if operation == Operation.ASK else ()
+        return ActionEffect(operation, (*end, *asked), end, operation == Operation.FINISH)
     if operation == Operation.SEARCH:
         kind = common_tool_kind(name)
         search = parse_name_search if kind == "names" else parse_native_search

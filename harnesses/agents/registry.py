@@ -43,7 +43,7 @@ HARNESSES = (
     CURSOR,
     CLINE_SDK,
 )
-GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})
+GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {}, persistent_shell=False)
 """Replaces a harness that the table does not know; its tools are inferred."""
 GENERIC_ENDED = replace(GENERIC, name="generic_ended", text_ends_run=False)
 """The same with a tool that ends the work (`unknown_harness`), so that a text alone does not."""

@@ -84,7 +84,8 @@ class Harness:
     - `text_actions`: an action may be a command in the text of a message.
     - `text_ends_run`: a text without a command ends the run or reaches a person; False if the harness
       refuses it and asks again.
-    - `persistent_shell`: a `cd` affects later calls; False where each command line runs in a new shell.
+    - `persistent_shell`: a `cd` affects later calls; False where each command line runs in a new shell,
+      or nothing is known of it.
     - `text_commands`: how commands are taken from texts, None if none are.
     - `results_as_user`: results of commands in text come back as messages of the user.
 

@@ -140,8 +140,8 @@ def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the rows that a query selects, in normal form, and its effect.
 
     For each select these are its tables, functions, conditions, groups, order and limit; for the effect
-    also its columns. Schemas of tables do not count, nor, for the rows, the case of literals. `IN (a, b)`
-    equals `= a OR = b`, and a query for the row with the largest value is the same in any spelling.
+    also its columns and the schemas of its tables. The case of literals does not count for the rows.
+    `IN (a, b)` equals `= a OR = b`, and a query for the row with the largest value is the same in any spelling.
     """
     from sqlglot import exp
 
@@ -156,6 +156,8 @@ def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
         effect += ("; ".join(sorted(_parts_of(select) | columns)),)
     for literal in tree.find_all(exp.Literal):
         literal.set("this", str(literal.this).lower())
+    for table in tree.find_all(exp.Table):
+        table.set("db", None)
     asks = tuple("; ".join(sorted(_parts_of(select))) for select in tree.find_all(exp.Select))
     return combined + asks, effect
 
@@ -163,8 +165,6 @@ def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _canonical_query(tree: "exp.Expr") -> "exp.Expr":
     from sqlglot import exp
 
-    for table in tree.find_all(exp.Table):
-        table.set("db", None)
     for listed in list(tree.find_all(exp.In)):
         if len(listed.expressions) > 1 and listed.parent is not None:
             equal = (exp.EQ(this=listed.this.copy(), expression=each) for each in listed.expressions)

@@ -38,10 +38,10 @@ SAME = [
     ),
     (act(("Bash", {"command": "pytest", "description": "Run tests", "timeout": 5})), bash("pytest")),
     (Action("All done."), Action("I finished the work; tests pass.")),
-    (Action("Shall I?"), act(("AskUserQuestion", {"questions": []}))),
 ]
 
 DIFFERENT = [
+    (Action("Shall I?"), act(("AskUserQuestion", {"questions": []}))),
     (bash("make | cat > log"), bash("make")),
     (act(("Read", {"file_path": "/repo/a.py"})), act(("Read", {"file_path": "/repo/b.py"}))),
     (act(("Read", {"file_path": "/repo/a.py", "offset": 3})), act(("Read", {"file_path": "/repo/a.py"}))),

@@ -71,9 +71,12 @@ SAME_EFFECT = [
     (bash("pytest tests/a.py tests/b.py"), bash("pytest tests/b.py tests/a.py 2>&1 | tail -5")),
     (bash("find . -exec wc -l {} + -o x"), bash("find .  -exec wc -l {} + -o x")),
     (
-        bash("find . -type f -name '*.c' -exec wc -l {} +"),
-        bash("find . -name '*.c' -type f -exec wc -l {} ';'"),
+        bash("find . -type f -name '*.c' -exec md5sum {} +"),
+        bash("find . -name '*.c' -type f -exec md5sum {} ';'"),
     ),
+    (bash("find . -name '*.c' -exec grep -l x {} +"), bash("find . -name '*.c' -exec grep -l x {} ';'")),
+    (bash("find . -name '*.c' | xargs -n1 wc -l"), bash("find . -name '*.c' -exec wc -l {} ';'")),
+    (bash("cd /repo && ls src"), bash("ls /repo/src")),
     (bash("cut -d: -f1 x | sort | uniq"), bash("cut -d: -f1 x | sort -u")),
     (bash("find src -name '*.py' | xargs grep -n foo"), bash("grep -rn foo src --include='*.py'")),
     (bash("find . -type f -name '*.o' -delete"), bash("find . -name '*.o' -type f -exec rm -f {} +")),
@@ -104,6 +107,11 @@ OTHER_EFFECT = [
     (bash("find . -name '*.c' | wc -l"), bash("find . -type f -name '*.c' | wc -l")),
     (bash("find . -name '*.o' -delete"), bash("find . -name '*.o' -exec rm {} +")),
     (bash("find a | xargs rm"), bash("find b | xargs rm")),
+    (bash("find . -name '*.c' -exec wc -l {} +"), bash("find . -name '*.c' -exec wc -l {} ';'")),
+    (bash("find . -name '*.c' | xargs grep -c x"), bash("find . -name '*.c' -exec grep -c x {} ';'")),
+    (bash("cd src && ls -a"), bash("ls -a src")),
+    (bash("ls; cd src"), bash("ls")),
+    (sql("select a from one.t"), sql("select a from two.t")),
     (bash("python3 run.py 2>/dev/null"), bash("python3 run.py")),
     (bash("cp -r a b"), bash("cp -rn a b")),
     (
@@ -134,6 +142,32 @@ def test_the_same_effect_in_other_words(one: Action, other: Action) -> None:
 @pytest.mark.parametrize(("one", "other"), OTHER_EFFECT)
 def test_another_effect(one: Action, other: Action) -> None:
     assert ladder_keys(one, WORLD).effect != ladder_keys(other, WORLD).effect
+
+
+def test_a_shell_that_does_not_last_forgets_where_a_line_went() -> None:
+    moved, stayed = bash("cd src && ls -a"), bash("ls -a src")
+    for harness, same in (("claude_code", False), ("pi", True), ("some_agent", True)):
+        world = EnvironmentState(harness, "/repo")
+        one, other = ladder_keys(moved, world), ladder_keys(stayed, world)
+        assert (one.effect == other.effect) is same
+        assert one.intent == other.intent
+    nowhere = EnvironmentState("claude_code")
+    assert ladder_keys(bash("cd /a && ls"), nowhere).effect == ladder_keys(bash("ls /a"), nowhere).effect
+
+
+def test_questions_are_one_intent_and_their_own_effects() -> None:
+    def ask(text: str) -> Action:
+        return act("AskUserQuestion", questions=[{"question": text}])
+
+    one, other, text = (
+        ladder_keys(each, WORLD) for each in (ask("Which?"), ask("When?"), Action("Shall I?"))
+    )
+    assert one.effect == ladder_keys(ask("Which?"), WORLD).effect != other.effect
+    assert one.intent == other.intent == text.intent
+    assert one.decisive
+    first, second = (ladder_keys(both(ask(each), bash("ls")), WORLD) for each in ("Which?", "When?"))
+    assert first.effect != second.effect
+    assert first.intent == second.intent
 
 
 def test_the_tail_of_a_file_is_not_all_of_it() -> None:
