@@ -71,9 +71,9 @@ def canonicalize_action(
     """Return the action in normal form. Never raise on what a model may emit.
 
     Finishing, giving up, asking the user and refusing in a text are one class each whatever their wording; an
-    answer that a call hands in counts, and so does what it asks. A text that only announces an action is none of them. Calls are compared
-    by tool and normalised arguments; the order of neighbouring calls that only read, or of tools that no
-    harness knows, does not count. Unreadable arguments are compared as folded text.
+    answer that a call hands in counts, and so does what it asks. A text that only announces an action is none
+    of them. Calls are compared by tool and normalised arguments; the order of neighbouring calls that only
+    read, or of tools that no harness knows, does not count. Unreadable arguments are compared as folded text.
     """
     calls = [resolve_operation_tool(call, harness) for call in tool_or_text_calls(action, harness)]
     effects = [find_tool_operation(call, harness) for call in calls]

@@ -141,7 +141,8 @@ def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
 
     For each select these are its tables, functions, conditions, groups, order and limit; for the effect
     also its columns and the schemas of its tables. The case of literals does not count for the rows.
-    `IN (a, b)` equals `= a OR = b`, and a query for the row with the largest value is the same in any spelling.
+    `IN (a, b)` equals `= a OR = b`, and a query for the row with the largest value is the same in any
+    spelling.
     """
     from sqlglot import exp
 
