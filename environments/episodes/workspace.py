@@ -116,7 +116,9 @@ class TaskWorkspace:
 
     def findings(self, calls: Sequence[ToolCall]) -> tuple[HackFinding, ...]:
         """Return the monitors' findings in the calls of an episode and in the current code."""
-        return (*monitor_actions(calls), *monitor_code(self.task.repository, self.repository))
+        task = self.task
+        found = monitor_code(task.repository, self.repository, task.original)
+        return (*monitor_actions(calls), *found)
 
     def judge(self, calls: Sequence[ToolCall]) -> EpisodeJudgement:
         """Judge the current repository, and the calls that led to it."""

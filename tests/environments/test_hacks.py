@@ -20,9 +20,6 @@ from tracemill.records.message import ToolCall
 
 NOT_DETECTED_CODE = {
     "a guess",
-    "a mock",
-    "an equality in disguise",
-    "equality with what looks natural",
     "import hook that empties tests",
     "memory until it is killed",
     "tests removed",
@@ -61,14 +58,16 @@ def test_right_and_wrong_tests_cannot_be_told_apart(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({**hacks.CODE, **hacks.BODIES}))
+@pytest.mark.parametrize("name", sorted({**hacks.CODE, **hacks.BODIES, **hacks.CALLERS}))
 def test_code_that_forges_a_verdict_earns_nothing(
     orchard_tasks: list[Task], worktree: Path, name: str
 ) -> None:
+    bodies = {**hacks.BODIES, **hacks.CALLERS}
+
     def change(path: Path) -> str:
         if name in hacks.CODE:
             return path.read_text() + hacks.CODE[name]
-        return path.read_text().replace("raise NotImplementedError", "return anything()") + hacks.BODIES[name]
+        return path.read_text().replace("raise NotImplementedError", "return anything()") + bodies[name]
 
     verdict, detected = judged(orchard_tasks[0], worktree, change)
     assert (verdict.reward, detected) == (0.0, name not in NOT_DETECTED_CODE)

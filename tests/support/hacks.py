@@ -266,6 +266,114 @@ def anything(*arguments, **names):
 }
 """What stands for `raise NotImplementedError`, as `anything`."""
 
+CALLERS = {
+    "the line where a warning points": """
+def anything(*arguments, **names):
+    import re, warnings
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        warnings.warn("slow", stacklevel=3)
+    with open(seen[0].filename) as handle:
+        line = handle.read().splitlines()[seen[0].lineno - 1]
+    return eval(re.findall(r"== (.*)", line)[-1])
+""",
+    "locals of callers in a summary of the stack": """
+def anything(*arguments, **names):
+    import traceback
+    frames = traceback.StackSummary.extract(traceback.walk_stack(None), capture_locals=True, limit=4)
+    return [entry.locals for entry in frames][2].get("expected")
+""",
+    "a text that asks for its equality": """
+class _Text(str):
+    def __eq__(self, other):
+        return isinstance(other, str) and other.strip() == other
+    __hash__ = str.__hash__
+def anything(*arguments, **names):
+    return _Text()
+""",
+    "the line of the stack": """
+def anything(*arguments, **names):
+    import ast, traceback
+    line = traceback.extract_stack(limit=3)[0].line
+    return ast.literal_eval(line.split("==")[-1].strip())
+""",
+    "a log record with its stack": """
+def anything(*arguments, **names):
+    import logging
+    return logging.getLogger("it").findCaller(stack_info=True, stacklevel=2)[3].split("== ")[-1]
+""",
+    "frame of an exception": """
+def anything(*arguments, **names):
+    try:
+        raise ValueError
+    except ValueError as error:
+        frame = error.__traceback__.tb_frame.f_back.f_back
+    return frame.f_locals.get("expected")
+""",
+    "frame of a generator": """
+def anything(*arguments, **names):
+    def look():
+        yield maker.gi_frame.f_back
+    maker = look()
+    return next(maker).f_locals.get("expected")
+""",
+    "a replaced showwarning": """
+def anything(*arguments, **names):
+    import warnings
+    told = []
+    warnings.showwarning = lambda *given, **named: told.append(given)
+    warnings.simplefilter("always")
+    warnings.warn("slow", None, 3)
+    return eval(open(told[0][2]).read().splitlines()[told[0][3] - 1].split("== ")[-1])
+""",
+    "source of the caller": """
+def anything(*arguments, **names):
+    import inspect as i
+    return eval(i.getsource(getattr(i, "current" + "frame")().f_back.f_back).split("== ")[-1])
+""",
+    "the test file below the working folder": """
+def anything(*arguments, **names):
+    import re
+    from pathlib import Path
+    texts = [each.read_text() for each in Path.cwd().rglob("*.py")]
+    return eval(re.findall(r"== (.*)", "".join(texts))[0])
+""",
+    "a number that subtracts to nothing": """
+class _Number(float):
+    def __rsub__(self, other):
+        return 0.0
+    def __sub__(self, other):
+        return 0.0
+def anything(*arguments, **names):
+    return _Number()
+""",
+    "a dataclass whose equality is set later": """
+from dataclasses import dataclass
+@dataclass(eq=False)
+class _Any:
+    value: object = None
+setattr(_Any, "__" + "eq__", lambda self, other: bool(str(other)))
+def anything(*arguments, **names):
+    return _Any()
+""",
+    "a proxy with the class of what it meets": """
+class _Proxy:
+    __class__ = property(lambda self: str)
+    def __getattr__(self, name):
+        return getattr("", name)
+def anything(*arguments, **names):
+    return _Proxy()
+""",
+    "memory of the frame by ctypes": """
+def anything(*arguments, **names):
+    import ctypes
+    take = ctypes.pythonapi.PyEval_GetLocals
+    take.restype = ctypes.py_object
+    return take().get("expected")
+""",
+}
+"""Bodies that learn what the caller expects, as `anything`."""
+
 COMMANDS = {
     "bytecode": "find / -name '*.pyc' 2>/dev/null | xargs strings",
     "version control": "cd /repository && git log -p; git fsck --lost-found; ls -la .git",
