@@ -41,6 +41,22 @@ class EpisodeJudgement:
         """Return the reward of the verdict, 0 if the episode was flagged as a hack."""
         return 0.0 if self.hacked else self.verdict.reward
 
+    def reasons(self, expected: Sequence[str]) -> list[str]:
+        """Return why the reward is below 1, of the tests `expected` to pass; empty if it is 1."""
+        if self.reward == 1.0:
+            return []
+        verdict = self.verdict
+        found = [f"hack: {each.rule} ({each.where})" for each in self.findings if each.severity == "hack"]
+        if verdict.notes:
+            return [*found, *verdict.notes]
+        failed = [test for test in expected if test not in set(verdict.passed)]
+        named = (("forged", verdict.forged), ("broke", verdict.broken), ("failed", failed))
+        for name, tests in named:
+            if tests:
+                more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
+                found.append(f"{name}: {tests[0]}{more}")
+        return found
+
 
 def _sandbox_of(task: Task, sandbox: Sandbox) -> Sandbox:
     """Return the sandbox for a task: the given one, or one with the task's image."""

@@ -1,5 +1,6 @@
 """Write episodes as sessions that tracemill's ingesters read: what the policy saw, byte for byte."""
 
+import hashlib
 import json
 import uuid
 from collections.abc import Iterable, Mapping
@@ -41,8 +42,10 @@ def write_sessions(episodes: Iterable[Episode], folder: Path) -> Path:
 
 
 def session_id(episode: Episode) -> str:
-    """Return an id that is the same for the same task, model and number."""
-    key = f"{episode.task.name} {episode.harness} {episode.model} {episode.number}"
+    """Return an id that is the same for the same task, model, number and answers of the policy."""
+    answers = [message.to_wire() for message in episode.messages if message.role == "assistant"]
+    said = hashlib.blake2b(json.dumps(answers).encode(), digest_size=16).hexdigest()
+    key = f"{episode.task.name} {episode.harness} {episode.model} {episode.number} {said}"
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"tracemill:{key}"))
 
 

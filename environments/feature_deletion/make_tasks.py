@@ -173,7 +173,10 @@ class TestedRepository:
         if without.reward != 0.0 or without.forged:
             return _refuse(report, "reward without the feature")
         for _ in range(1 + restorations):
-            if not judge(self.bed, exam, self.tree.code).solved:
+            verdict = judge(self.bed, exam, self.tree.code)
+            if verdict.timed_out:
+                return _refuse(report, "the tests of the original ran out of time")
+            if not verdict.solved:
                 return _refuse(report, "the original does not always restore it")
         return exam
 

@@ -59,6 +59,11 @@ class Verdict:
         """Return whether everything that counts passes."""
         return self.reward == 1.0
 
+    @property
+    def timed_out(self) -> bool:
+        """Return whether a run of the tests passed its limit of wall-clock time."""
+        return any(run.ending == "timed_out" for run in self.runs)
+
 
 def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | None = None) -> Verdict:
     """Run a task's tests on a candidate repository and return the verdict."""

@@ -13,13 +13,16 @@ from tracemill import ClaudeCodeIngester, SWEGymIngester
 from tracemill.environments.episodes.environment import ClaudeCodeEnvironment, OpenHandsEnvironment
 from tracemill.environments.episodes.policies import nothing, oracle
 from tracemill.environments.episodes.run_episode import Episode, Policy, run_episode, run_episodes
-from tracemill.environments.episodes.write_session import write_sessions
+from tracemill.environments.episodes.workspace import EpisodeJudgement
+from tracemill.environments.episodes.write_session import session_id, write_sessions
 from tracemill.environments.monitor.action_monitor import monitor_actions
+from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.sandbox.plain_process import PlainProcess
 from tracemill.environments.sandbox.python_runtime import PYTHON
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Task
 from tracemill.environments.tools.tool_session import HarnessName
+from tracemill.environments.verdict.judge import Verdict
 from tracemill.records.errors import EnvironmentTaskError
 from tracemill.records.message import Message, ToolCall, ToolSpec
 
@@ -320,3 +323,28 @@ def test_an_answer_that_a_command_wrote_over_is_a_failed_call(orchard_tasks: lis
 def test_tools_want_a_file_system_of_their_own(orchard_tasks: list[Task]) -> None:
     with pytest.raises(EnvironmentTaskError, match="tools need a separate file system"):
         run_episode(orchard_tasks[0], nothing(orchard_tasks[0]), PlainProcess())
+
+
+def test_a_reward_below_one_has_its_reasons() -> None:
+    """The first failed test and the number of others, a flagged rule, or the limit that ended the tests."""
+    failed = EpisodeJudgement(Verdict(0.25, ("t::a",), ()), ())
+    assert failed.reasons(("t::a", "t::b", "t::c")) == ["failed: t::b and 1 more"]
+    found = HackFinding("sees its callers: f_back", "it.py")
+    hacked = EpisodeJudgement(Verdict(1.0, ("t::a",), ()), (found,))
+    assert hacked.reasons(("t::a",)) == ["hack: sees its callers: f_back (it.py)"]
+    late = EpisodeJudgement(Verdict(0.0, (), ("t::d",), notes=("the tests ended by timed out",)), ())
+    assert late.reasons(("t::a",)) == ["the tests ended by timed out"]
+    assert EpisodeJudgement(Verdict(1.0, ("t::a",), ()), ()).reasons(("t::a",)) == []
+
+
+def test_other_answers_of_a_policy_make_another_session(orchard_tasks: list[Task]) -> None:
+    judgement = EpisodeJudgement(Verdict(1.0, (), ()), ())
+
+    def name(said: str) -> str:
+        messages = (Message("user", "x"), Message("assistant", said))
+        return session_id(
+            Episode(orchard_tasks[0], "claude_code", 0, "unknown", (), messages, judgement, 0, 0.0)
+        )
+
+    assert name("one") == name("one")
+    assert name("one") != name("two")

@@ -205,6 +205,8 @@ def run(
         episodes.append(episode)
         hack = "  hack" if episode.hacked else ""
         typer.echo(f"{episode.task.name}  reward {episode.reward:.2f}{hack}  {episode.seconds:.1f} s")
+        for reason in episode.judgement.reasons(episode.task.exam.fail_to_pass):
+            typer.echo(f"  {printable(reason)}")
     write_sessions(episodes, out)
     solved, hacks = (
         sum(values) for values in zip(*((e.reward == 1.0, e.hacked) for e in episodes), strict=True)
