@@ -1,8 +1,8 @@
 """Detect the dialect of a file or folder by its content, never by its name.
 
-The formats of the registry are asked in order. Three kinds of files are recognised that are not sessions: zip
-archives of no format, which are not unpacked, databases of no format, and evaluation results (verdicts or
-patches by instance), which are read with the runs they lie beside.
+The formats of the registry are asked in order. Four kinds of files are recognised that are not sessions: tar
+archives and zip archives of no format, which are not unpacked, databases of no format, and evaluation results
+(verdicts or patches by instance), which are read with the runs they lie beside.
 """
 
 import json
@@ -23,6 +23,7 @@ from tracemill.records.errors import SourceError
 
 EVALUATION = "evaluation"
 ARCHIVE = "zip archive"
+TAR = "tar archive"
 DATABASE = "database"
 
 _MAX_OBJECTS = 50
@@ -33,6 +34,9 @@ _HEAD_BYTES = 4096
 _BOM = b"\xef\xbb\xbf"
 _PARQUET = b"PAR1"
 _ZIP = b"PK\x03\x04"
+_TAR = b"ustar"
+_TAR_AT = 257
+"""Place of the mark in the first header of a tar archive, in bytes."""
 _BEFORE_VALUE = b"\xef\xbb\xbf \t\r\n"
 _LIST = re.compile(rb'(\{\s*"trajectory":\s*)?\[\s*\{')
 _NEXT_OBJECT = re.compile(r"[\s,]*(?=\{)")
@@ -61,6 +65,8 @@ def detect_file(path: Path) -> str | None:
             head = stream.read(_HEAD_BYTES)
         if head.startswith(_ZIP):
             return _detect_archive(path)
+        if head[_TAR_AT:].startswith(_TAR):
+            return TAR
         if head.startswith(_PARQUET):
             return _detect_parquet(path)
         if head.startswith(MAGIC):

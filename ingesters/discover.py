@@ -12,6 +12,7 @@ from tracemill.ingesters.detect_format import (
     ARCHIVE,
     DATABASE,
     EVALUATION,
+    TAR,
     detect_file,
     detect_folder,
     folder_signs,
@@ -50,7 +51,8 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
-_SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".zip", ".eval", ".vscdb", *SUFFIXES)
+_ARCHIVES = (".zip", ".eval", ".tar", ".tgz")
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".vscdb", *_ARCHIVES, *SUFFIXES)
 _TEXT_SUFFIXES = (".md",)
 """Suffixes of files that are sources only where a format recognises them."""
 
@@ -159,6 +161,8 @@ def why_unread(file: SourceFile) -> str:
         return "a workspace of tracemill"
     if file.dialect == ARCHIVE:
         return "a zip archive, not unpacked"
+    if file.dialect == TAR:
+        return "a tar archive, not unpacked"
     if file.dialect == DATABASE:
         return "a database without conversations of a known agent"
     if file.dialect == EVALUATION:

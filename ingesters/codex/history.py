@@ -81,7 +81,7 @@ class CodexHistory:
 
     def _begin(self, start: ContextStart, messages: list[Message], lost: bool = False) -> None:
         self._context = GrowingContext(start, _STYLE, messages)
-        self._lost = lost
+        self._lost_from = 0 if lost else None
         self._approximate: int | None = None
         self._turns: list[int] = []
         self._opened: int | None = None
@@ -90,6 +90,16 @@ class CodexHistory:
         """Mark the prompts from the next step on as not fully known."""
         if self._approximate is None:
             self._approximate = len(self._context.steps)
+
+    def add_gap(self) -> None:
+        """Note that a line here could not be read: it may hold a part of the answer, or a result.
+
+        The answer so far and what follows are lost. No result is made up for the calls that are open.
+        """
+        if self._lost_from is None:
+            self._lost_from = len(self._context.steps)
+        self.close_answer()
+        self._waits = []
 
     def _not_read(self, names: list[str]) -> None:
         if names:
@@ -108,7 +118,8 @@ class CodexHistory:
         if kind in OUTPUTS:
             self._add_result(item)
         elif kind in SUMMARIES:
-            self._lost = self._lost or not self._context.steps
+            if not self._context.steps:
+                self._lost_from = 0
             self._not_read(["encrypted summary"])
         else:
             message, unread = parse_codex_message(item)
@@ -236,7 +247,8 @@ class CodexHistory:
             self._replayed = False
         else:
             kept = [message for message in old.messages[len(system) :] if message.role in ("user", "system")]
-            self._begin("compaction", [*system, *kept], lost=summary is None)
+            gap = self._lost_from is not None
+            self._begin("compaction", [*system, *kept], lost=gap or summary is None)
             self._approximated()
             if summary:
                 self._context.add_message(Message("user", summary))
@@ -249,7 +261,7 @@ class CodexHistory:
         self._report.branches_real += not self.copied
         known = 0 < count <= len(turns)
         kept = old.messages[: turns[-count]] if known else old.messages[: 1 if self._system else 0]
-        lost, approximate = self._lost or not known, self._approximate
+        lost, approximate = self._lost_from is not None or not known, self._approximate
         self._begin("rewind", kept, lost)
         self._turns = turns[:-count] if known else []
         self._approximate = None if approximate is None else 0
@@ -260,7 +272,10 @@ class CodexHistory:
         context = self._context
         context.close_calls()
         if context.steps:
-            built = context.finish(len(self._contexts), (), self._lost)
+            lost = self._lost_from is not None and self._lost_from < len(context.steps)
+            built = context.finish(len(self._contexts), (), lost)
+            if lost:
+                built = replace(built, lost_from=self._lost_from or 0)
             if built.fidelity.context == "complete" and self._is_approximate(built):
                 fidelity = replace(built.fidelity, context="approximate")
                 built = replace(built, fidelity=fidelity, approximate_from=self._approximate)
@@ -269,6 +284,12 @@ class CodexHistory:
 
     def _is_approximate(self, built: Context) -> bool:
         return self._approximate is not None and self._approximate < len(built.steps)
+
+    @property
+    def empty(self) -> bool:
+        """Return whether no item came so far."""
+        shown = len(self._context.messages) > bool(self._system)
+        return not (shown or self._answer or self._contexts)
 
     def finish(self) -> tuple[Context, ...]:
         """Return the contexts that hold a step."""

@@ -1,4 +1,4 @@
-"""Read a rollout of Codex CLI into the trace of its session.
+"""Read a rollout of Codex CLI into the traces of its sessions, as a rule one.
 
 Since September 2025 a line is `{timestamp, type, payload}`; before that, a line about the session and then
 the items themselves. Events repeat for the interface what items hold, except tokens, the limits of turns, and
@@ -24,7 +24,7 @@ from tracemill.ingesters.common.openai_messages import (
 )
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.common.run_identity import run_identity_digest
-from tracemill.ingesters.reading.json_reading import iter_json_lines
+from tracemill.ingesters.reading.json_reading import UnreadLines, iter_json_lines
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import ToolSpec
@@ -44,8 +44,9 @@ _BURST_SECONDS = 2
 
 @dataclass(slots=True)
 class _Session:
-    """The session by the first line of its file, and the project folder."""
+    """The session by the first line of its file (`first`), and the project folder."""
 
+    first: Mapping[str, Any] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
     written_at: str = ""
     cwd: str | None = None
@@ -58,39 +59,60 @@ class _Session:
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the trace of a rollout and fill the report. Raises SourceError if it cannot be read."""
+    """Yield the trace of each session and fill the report. Raises SourceError if it cannot be read."""
     yield from count_traces_in_report(_traces(path, report), report)
 
 
-def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
+def _traces(path: Path, report: IngestReport) -> Iterator[Trace | None]:
     session, history = _Session(), None
+    unread = UnreadLines(report)
     for number, record in iter_json_lines(path, report):
+        if _begins_another(record, session, history):
+            yield _trace(path, session, history, report)
+            session, history = _Session(), None
         kind, payload = record.get("type"), record.get("payload")
         if kind is None and "id" in record and history is None:  # before September 2025
-            session.meta = record
+            session.first, session.meta = record, record
             session.started_at = first_text(record.get("timestamp"))
             continue
         if kind is None and "record_type" in record:
             continue
         if payload is None and kind not in ("session_meta", "compacted", *NOT_SHOWN):
             kind, payload = "response_item", record
-        if not isinstance(payload, dict):
-            report.skipped[NO_PAYLOAD] += 1
-            continue
-        if kind == "session_meta" and not session.meta:
-            session.meta, session.written_at = payload, str(record.get("timestamp") or "")
+        torn = unread.passed()
+        if kind == "session_meta" and isinstance(payload, dict) and not session.meta:
+            session.first, session.meta = record, payload
+            session.written_at = str(record.get("timestamp") or "")
             session.cwd = first_text(payload.get("cwd"))
             session.started_at = first_text(payload.get("timestamp"), record.get("timestamp"))
         if history is None:
             history = CodexHistory(_system(session.meta), report)
-        _add(record, str(kind), payload, number, session, history, report)
+        if torn or not isinstance(payload, dict):
+            history.add_gap()
+        if isinstance(payload, dict):
+            _add(record, str(kind), payload, number, session, history, report)
+        else:
+            report.skipped[NO_PAYLOAD] += 1
     if history is None:
         report.skipped["empty file" if not report.bytes else NO_STEP] += 1
-        return
-    if (trace := _trace(path, session, history, report)) is None:
-        report.skipped[NO_STEP] += 1
     else:
-        yield trace
+        yield _trace(path, session, history, report)
+
+
+def _begins_another(record: Mapping[str, Any], session: _Session, history: CodexHistory | None) -> bool:
+    """Return whether a record begins another session of the file, or repeats the first line of this one.
+
+    The sessions that a fork copies stand before its own items, and a session may repeat its facts.
+    """
+    kind, meta = record.get("type"), as_mapping(record.get("payload"))
+    if kind is None and "record_type" not in record and "payload" not in record:
+        meta = record
+    elif kind != "session_meta":
+        return False
+    named = first_text(meta.get("id"))
+    if named is None or history is None or history.copied or history.empty:
+        return False
+    return record == session.first or named != session.id
 
 
 def _add(
@@ -181,11 +203,14 @@ def _system(meta: Mapping[str, Any]) -> str | None:
     return first_text(as_mapping(base).get("text"), base)
 
 
-def _trace(path: Path, session: _Session, history: CodexHistory, report: IngestReport) -> Trace | None:
+def _trace(path: Path, session: _Session, history: CodexHistory | None, report: IngestReport) -> Trace | None:
+    if history is None:
+        return None
     contexts = history.finish()
     for name, count in history.unread.items():
         report.unknown[f"part {name}"] += count
     if not contexts:
+        report.skipped[NO_STEP] += 1
         return None
     meta = session.meta
     if session.id is None:

@@ -34,17 +34,23 @@ ENCRYPTED = "[encrypted text, not recorded]"
 """Replaces text that only the provider can read."""
 
 _CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
-_TIMED_OUT = re.compile(r"command timed out after \d")
+_TIMED_OUT = re.compile(r"(?:error: )?command timed out after \d")
+_REJECTED = re.compile(
+    r"(?:exec command |command |patch )?(?:rejected|denied|aborted) by user\b|user rejected\b"
+    r"|This action was rejected due to unacceptable risk|approval policy is Never; reject command"
+)
+"""Whole results of calls that were not run."""
 _FAILED = re.compile(
     r"(?:exec_command|write_stdin|apply_patch verification|collab [a-z ]+) failed\b|failed to parse function"
     r"|failed in sandbox|execution error|unsupported call|unknown process id|patch rejected|Script failed\n"
-    r"|unable to (?:locate|read|process) image|tool call error"
+    r"|sandbox error: |unable to (?:locate|read|process) image|tool call error"
 )
 _REFUSED = ("rejected by user", "denied by user", "user rejected", "aborted by user")
 _BLOCKED = (
     "rejected: blocked by policy",
     "is not permitted by the approval policy",
     "approval policy is Never",
+    "rejected due to unacceptable risk",
 )
 _HEAD = 2000
 
@@ -130,14 +136,14 @@ def codex_error(text: str) -> tuple[bool | None, ErrorKind | None]:
     start = text[:_HEAD]
     if start.startswith("aborted"):
         return True, ErrorKind.USER_REJECTION
-    if _FAILED.match(start):
+    if _FAILED.match(start) or _REJECTED.match(start):
         return True, _refusal(start)
     head, found, shown = start.partition("\nOutput:\n")
     code = _json_code(text)
     if code is None and found and (match := _CODE.search(head)):
         code = int(match[1])
     if code is None:
-        return None, None
+        return (True, ErrorKind.TIMEOUT) if _TIMED_OUT.match(start) else (None, None)
     if code and _TIMED_OUT.search(shown[:200] or text[:200]):
         return True, ErrorKind.TIMEOUT
     return (True, ErrorKind.EXIT_CODE) if code else (False, None)

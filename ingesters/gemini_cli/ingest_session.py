@@ -28,7 +28,12 @@ from tracemill.ingesters.gemini_cli.messages import (
     unread_recorded_calls,
 )
 from tracemill.ingesters.reading.decompress import open_bytes
-from tracemill.ingesters.reading.json_reading import iter_json_lines, raise_source_errors, read_json
+from tracemill.ingesters.reading.json_reading import (
+    UnreadLines,
+    iter_json_lines,
+    raise_source_errors,
+    read_json,
+)
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import Message
@@ -36,6 +41,7 @@ from tracemill.records.trace import Context, ContextStart, Fidelity, Trace
 
 DIALECT = "gemini_cli"
 NO_STEP = "session without a step"
+SECOND_MESSAGE = "message of an id that a later one of its list has"
 SECOND_RECORD = "answer in two records"
 FEWER_TOKENS = "prompt that shrank without a record of why"
 REWIND_TO_UNKNOWN = "rewind to a message that is not in the file"
@@ -46,22 +52,31 @@ Records = dict[str, Mapping[str, Any]]
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """Yield the trace of a file and fill the report. Raises SourceError if it cannot be read."""
+    """Yield the trace of each session and fill the report. Raises SourceError if it cannot be read."""
     yield from count_traces_in_report(_traces(path, report), report)
 
 
-def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    session = GeminiSession(report)
+def _traces(path: Path, report: IngestReport) -> Iterator[Trace | None]:
+    session, unread = GeminiSession(report), UnreadLines(report)
     for record in _records(path, report):
+        if session.ends_before(record):
+            yield _trace(path, session)
+            session = GeminiSession(report)
+        if unread.passed():
+            session.add_gap()
         session.add(record)
+    yield _trace(path, session)
+
+
+def _trace(path: Path, session: "GeminiSession") -> Trace | None:
     session.close("start")
     if not session.contexts:
-        report.skipped[NO_STEP] += 1
-        return
+        session.report.skipped[NO_STEP] += 1
+        return None
     metadata = session.metadata
     above = path.parent.name
     is_side = metadata.get("kind") == "subagent"
-    yield Trace(
+    return Trace(
         trace_id=make_trace_id(DIALECT, str(metadata.get("sessionId"))),
         source=DIALECT,
         dialect=DIALECT,
@@ -90,7 +105,10 @@ def _records(path: Path, report: IngestReport) -> Iterable[Mapping[str, Any]]:
 
 @dataclass(slots=True)
 class GeminiSession:
-    """A session under construction: its metadata, and its current messages."""
+    """A session under construction: its metadata, and its current messages.
+
+    `torn` are the ids of the messages at which a line could not be read, `gap` is True before the next one.
+    """
 
     report: IngestReport
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -100,6 +118,21 @@ class GeminiSession:
     done: set[str] = field(default_factory=set)
     counted: set[str] = field(default_factory=set)
     lost: bool = False
+    gap: bool = False
+    torn: set[str] = field(default_factory=set)
+
+    def ends_before(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a line is the header of another session."""
+        named, own = first_text(record.get("sessionId")), first_text(self.metadata.get("sessionId"))
+        header = named is not None and "id" not in record
+        return header and own is not None and named != own
+
+    def add_gap(self) -> None:
+        """Note that a line here could not be read: a message, or what became of the last answer."""
+        self.gap = True
+        last = next(reversed(self.messages), None)
+        if last is not None and self.messages[last].get("type") == "gemini":
+            self.torn.add(last)
 
     def add(self, record: Mapping[str, Any]) -> None:
         """Add a line of the file, or a file that is one object."""
@@ -109,6 +142,9 @@ class GeminiSession:
             self._set(change)
         elif isinstance(record.get("id"), str):
             self._count(record)
+            if self.gap:
+                self.torn.add(record["id"])
+                self.gap = False
             self.messages[record["id"]] = record
         elif "sessionId" in record:
             self._set(record)
@@ -121,14 +157,20 @@ class GeminiSession:
         listed = change.get("messages")
         if not isinstance(listed, list):
             return
-        rows = (row if isinstance(row, dict) else {} for row in listed)
-        replaced: Records = {str(row.get("id") or place): row for place, row in enumerate(rows)}
+        replaced: Records = {}
+        for place, row in enumerate(row if isinstance(row, dict) else {} for row in listed):
+            name = str(row.get("id") or place)
+            if name in replaced:
+                self.report.skipped[SECOND_MESSAGE] += 1
+                self.torn.add(name)
+            replaced[name] = row
         for row in replaced.values():
             self._count(row)
         if self.messages and _rendered(replaced) != _rendered(self.messages):
             self.report.compactions += len(replaced) < len(self.messages)
             self.close("compaction" if len(replaced) < len(self.messages) else "rewritten")
         self.messages = replaced
+        self.gap = False
 
     def _rewind(self, target: str) -> None:
         self.report.branches_real += 1
@@ -205,6 +247,7 @@ class _ContextBuilder:
         unread = [f"part {record_type(name)}" for name in unread_parts(record.get("content"))]
         unread += [f"part {name}" for name in unread_recorded_calls(record)]
         unread += [] if kind in ("user", "gemini") else [f"message {record_type(kind)}"]
+        self.lost |= str(record.get("id")) in self.session.torn
         if unread:
             self.lost = True
             self.report.unknown.update(unread if own else ())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
-from tracemill.ingesters.reading.json_reading import iter_json_lines
+from tracemill.ingesters.reading.json_reading import UnreadLines, iter_json_lines
 from tracemill.records.ingest_report import IngestReport, record_type
 
 SECOND_HEADER = "second header of a session"
@@ -65,7 +65,7 @@ def read_session(path: Path, report: IngestReport) -> PiSession:
     """Return the session of a file and count its records. Raises SourceError if it cannot be read."""
     session = PiSession()
     before: str | None = None
-    broken = 0
+    unread = UnreadLines(report)
     for place, (_, record) in enumerate(iter_json_lines(path, report, kind=None)):
         kind = _record_kind(record)
         report.records[kind] += 1
@@ -74,12 +74,11 @@ def read_session(path: Path, report: IngestReport) -> PiSession:
                 report.skipped[SECOND_HEADER] += 1
             session.header = session.header or record
             continue
-        named, torn = first_text(record.get("id")), False
+        named, torn = first_text(record.get("id")), unread.passed()
         if named is None or "parentId" not in record:
-            parent, torn = before, report.skipped.total() > broken
+            parent = before
         else:
-            parent = first_text(record.get("parentId"))
-        broken = report.skipped.total()
+            parent, torn = first_text(record.get("parentId")), False
         entry = PiEntry(named or str(place), parent, first_text(record.get("type")) or "", record, torn)
         if entry.id in session.entries:
             report.skipped[SECOND_ENTRY] += 1

@@ -26,12 +26,29 @@ NOT_AN_OBJECT = "not an object"
 INVALID_UTF8 = "invalid utf-8"
 CUT = "compressed data is broken or ends early"
 REPAIRED = "repaired json"
+_LINE_FAULTS = (NOT_JSON, NOT_AN_OBJECT, INVALID_UTF8)
 
 
 def new_report(path: Path, dialect: str | None) -> IngestReport:
     """Return an empty report on a file with its size. Raises SourceError if the file does not exist."""
     with raise_source_errors(path):
         return IngestReport(str(path), dialect, bytes=path.stat().st_size)
+
+
+class UnreadLines:
+    """Watch of the lines that `iter_json_lines` could not read: what follows one is not fully known."""
+
+    def __init__(self, report: IngestReport) -> None:
+        self._skipped = report.skipped
+        self._seen = self._count()
+
+    def _count(self) -> int:
+        return sum(self._skipped[reason] for reason in _LINE_FAULTS if reason in self._skipped)
+
+    def passed(self) -> bool:
+        """Return whether a line was skipped since the last call."""
+        before, self._seen = self._seen, self._count()
+        return self._seen > before
 
 
 def iter_json_lines(

@@ -25,7 +25,7 @@ from tracemill.ingesters.common.openai_messages import (
 )
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.common.times import iso_time
-from tracemill.ingesters.reading.json_reading import iter_json_lines
+from tracemill.ingesters.reading.json_reading import UnreadLines, iter_json_lines
 from tracemill.ingesters.sts.attachments import text_with_attachments, unread_attachments
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type
@@ -219,8 +219,11 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 def _traces(path: Path, report: IngestReport) -> Iterator[Trace | None]:
     session: STSSession | None = None
+    unread = UnreadLines(report)
     for _, line in iter_json_lines(path, report):
         kind = line.get("type")
+        if unread.passed() and session is not None:
+            session.lost = True
         if kind == "session":
             if session is not None:
                 yield session.finish()

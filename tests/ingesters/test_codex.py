@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tracemill.harnesses.operations import find_action_operation, find_operation_and_target
 from tracemill.ingesters.codex.ingest_session import iter_traces
+from tracemill.ingesters.codex.items import codex_error
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
@@ -309,6 +310,67 @@ def test_a_file_from_before_september_2025(tmp_path: Path) -> None:
         "absent", "garden", "2025-07-01T10:00:00Z",
     )  # fmt: skip
     assert trace.contexts[0].messages[2].error_kind == "tool_error"
+
+
+def test_what_follows_a_broken_line_is_lost_and_no_result_is_made_up(tmp_path: Path) -> None:
+    rollout = _start()
+    _work(rollout)
+    whole = rollout.save(tmp_path / "rollout.jsonl").read_text().splitlines()
+    place = next(at for at, line in enumerate(whole) if '"call_id": "c3", "output"' in line)
+    (tmp_path / "cut.jsonl").write_text("\n".join([*whole[:place], whole[place][:60], *whole[place + 1 :]]))
+    (trace,), report = ingest_file(tmp_path / "cut.jsonl")
+    assert [state.fidelity.context for state in trace.states()] == ["complete", *4 * ["lost"]]
+    results = [m.tool_call_id for m in trace.contexts[0].messages if m.role == "tool"]
+    assert (results, report.skipped) == (["c2", "c1", "c4", "c5"], {"not json": 1})
+    place = next(at for at, line in enumerate(whole) if "Plant a fourth row." in line)
+    (tmp_path / "user.jsonl").write_text("\n".join([*whole[:place], whole[place][:60], *whole[place + 1 :]]))
+    (trace,), _ = ingest_file(tmp_path / "user.jsonl")
+    assert {state.fidelity.context for state in trace.states()} == {"lost"}
+    (tmp_path / "payload.jsonl").write_text(
+        "\n".join([*whole[:place], '{"type": "response_item", "payload": []}', *whole[place + 1 :]])
+    )
+    (trace,), report = ingest_file(tmp_path / "payload.jsonl")
+    assert {state.fidelity.context for state in trace.states()} == {"lost"}
+    assert report.skipped == {"record without a payload": 1}
+
+
+def test_several_sessions_of_one_file_are_told_apart(tmp_path: Path) -> None:
+    first, second = _start(), Rollout(SESSION[:-1] + "9")
+    _work(first)
+    second.turn("Water the beds.")
+    second.says("Watered.")
+    second.done()
+    texts = [each.save(tmp_path / "one.jsonl").read_text() for each in (first, second)]
+    (tmp_path / "both.jsonl").write_text("".join(texts))
+    traces, report = ingest_file(tmp_path / "both.jsonl")
+    assert [_items(state.messages) for trace in traces for state in trace.states()] == [
+        *first.prompts,
+        *second.prompts,
+    ]
+    assert ([trace.step_count for trace in traces], report.skipped) == ([5, 1], {})
+    (tmp_path / "twice.jsonl").write_text(2 * texts[0])
+    (trace,), report = ingest_file(tmp_path / "twice.jsonl")
+    assert (trace.step_count, report.skipped) == (5, {"the same session twice": 1})
+    again = json.loads(texts[0].splitlines()[0]) | {"timestamp": "2026-01-05T11:00:00.000Z"}
+    (tmp_path / "facts.jsonl").write_text(texts[0] + json.dumps(again) + "\n")  # facts of the same session
+    (trace,), report = ingest_file(tmp_path / "facts.jsonl")
+    assert (trace.step_count, report.skipped) == (5, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("exec command rejected by user", "user_rejection"),
+        ("rejected by user", "user_rejection"),
+        ("This action was rejected due to unacceptable risk.", "hook"),
+        ("approval policy is Never; reject command", "hook"),
+        ("sandbox error: denied", "tool_error"),
+        ("command timed out after 1000 milliseconds", "timeout"),
+        ("Nothing was rejected by user", None),
+    ],
+)
+def test_a_result_that_says_why_its_call_did_not_run_has_failed(text: str, kind: str | None) -> None:
+    assert codex_error(text) == (True if kind else None, kind)
 
 
 def test_broken_files_give_one_line_and_lose_nothing_else(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import tarfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -180,10 +181,15 @@ def test_archives_and_workspaces_among_sessions_are_told_apart(tmp_path: Path) -
     _tree(tmp_path)
     with zipfile.ZipFile(tmp_path / "z" / "export.zip", "w") as archive:  # stored, so its lines can be seen
         archive.writestr("session.jsonl", json.dumps(CLAUDE))
+    (tmp_path / "session.jsonl").write_text(json.dumps(CLAUDE) + "\n")
+    for name, mode in (("plain.tar", "w"), ("packed.tar.gz", "w:gz")):
+        with tarfile.open(tmp_path / "z" / name, mode) as tar:
+            tar.add(tmp_path / "session.jsonl")
     Workspace.open(tmp_path / "made")
     (tmp_path / "made" / "shard.parquet").write_bytes(b"PAR1")
     found = {source.path.name: source.dialect for source in discover([tmp_path])}
     assert (found["export.zip"], found["made"]) == ("zip archive", "workspace")
+    assert (found["plain.tar"], found["packed.tar.gz"]) == ("tar archive", "tar archive")
     assert "shard.parquet" not in found
     (tmp_path / "made" / "workspace.json").write_text('{"folders": []}')  # of another program
     assert "shard.parquet" in {source.path.name for source in discover([tmp_path])}

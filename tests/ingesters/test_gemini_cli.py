@@ -240,6 +240,43 @@ def test_what_is_not_understood_is_named_and_what_follows_is_lost(tmp_path: Path
     }
 
 
+def test_what_follows_a_broken_line_is_lost(tmp_path: Path) -> None:
+    file = GeminiFile()
+    file.user("Water the beds.")
+    step(file, 1)
+    file.user("And the trees.")
+    step(file, 2)
+    lines = file.write(tmp_path / FILES[1]).read_text().splitlines()
+    path = tmp_path / "cut.jsonl"
+    path.write_text("\n".join([*lines[:4], lines[4][:40], *lines[5:]]))
+    (trace,), report = ingest_file(path)
+    assert (trace.contexts[0].fidelity.context, trace.contexts[0].lost_from) == ("lost", 0)
+    assert report.skipped == {"not json": 1}
+    path.write_text(
+        "\n".join([*lines, lines[1].replace("m1", "m7"), lines[4][:40], lines[6].replace("m4", "m8")])
+    )
+    (trace,), _ = ingest_file(path)
+    assert [state.fidelity.context for state in trace.states()] == ["approximate", "approximate", "lost"]
+
+
+def test_several_sessions_of_one_file_and_repeated_ids(tmp_path: Path) -> None:
+    first, second = GeminiFile(), GeminiFile(sessionId="8f22-garden")
+    for file in (first, second):
+        file.user("Water the beds.")
+        step(file, 1)
+    texts = [file.write(tmp_path / FILES[1]).read_text() for file in (first, second)]
+    path = tmp_path / "both.jsonl"
+    path.write_text("\n".join(texts))
+    traces, _ = ingest_file(path)
+    assert [[shown(s) for s in trace.states()] for trace in traces] == 2 * [[["user: Water the beds."]]]
+    whole = json.loads(first.write(tmp_path / FILES[0]).read_text())
+    whole["messages"] += [whole["messages"][0]]
+    (tmp_path / "twice.json").write_text(json.dumps(whole))
+    (trace,), report = ingest_file(tmp_path / "twice.json")
+    assert report.skipped == {"message of an id that a later one of its list has": 1}
+    assert trace.contexts[0].fidelity.context == "lost"
+
+
 def test_broken_files(tmp_path: Path) -> None:
     file = GeminiFile()
     file.user("Water the beds.")

@@ -71,6 +71,15 @@ def test_a_session_of_another_program(tmp_path: Path) -> None:
     assert (dict(report.skipped), dict(report.flags), dict(report.unknown)) == ({}, {}, {})
 
 
+def test_what_follows_a_broken_line_is_lost(tmp_path: Path) -> None:
+    path = write(tmp_path / "b1.jsonl", SESSION)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:5], lines[5][:30], *lines[6:]]))
+    (trace,), report = ingest_file(path)
+    assert [state.fidelity.context for state in trace.states()] == ["approximate", "lost"]
+    assert report.skipped == {"not json": 1}
+
+
 def node(own: str, parent: str | None, role: str, content: str, **fields: Any) -> dict[str, Any]:
     return message(role, content, id=own, parent=parent, convId="t1", type="text", children=[], **fields)
 
