@@ -182,9 +182,10 @@ def test_archives_and_workspaces_among_sessions_are_told_apart(tmp_path: Path) -
     with zipfile.ZipFile(tmp_path / "z" / "export.zip", "w") as archive:  # stored, so its lines can be seen
         archive.writestr("session.jsonl", json.dumps(CLAUDE))
     (tmp_path / "session.jsonl").write_text(json.dumps(CLAUDE) + "\n")
-    for name, mode in (("plain.tar", "w"), ("packed.tar.gz", "w:gz")):
-        with tarfile.open(tmp_path / "z" / name, mode) as tar:
-            tar.add(tmp_path / "session.jsonl")
+    with tarfile.open(tmp_path / "z" / "plain.tar", "w") as tar:
+        tar.add(tmp_path / "session.jsonl")
+    with tarfile.open(tmp_path / "z" / "packed.tar.gz", "w:gz") as tar:
+        tar.add(tmp_path / "session.jsonl")
     Workspace.open(tmp_path / "made")
     (tmp_path / "made" / "shard.parquet").write_bytes(b"PAR1")
     found = {source.path.name: source.dialect for source in discover([tmp_path])}
