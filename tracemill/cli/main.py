@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 no teacher answered or a training failed, 2 bad input (one
 had spent its cap before and asked nothing, 130 interrupted.
 """
 
+import gc
 import os
 import sys
 from typing import Annotated
