@@ -50,7 +50,11 @@ class EpisodeJudgement:
         if verdict.notes:
             return [*found, *verdict.notes]
         failed = [test for test in expected if test not in set(verdict.passed)]
-        named = (("forged", verdict.forged), ("broke", verdict.broken), ("failed", failed))
+        named: tuple[tuple[str, Sequence[str]], ...] = (
+            ("forged", verdict.forged),
+            ("broke", verdict.broken),
+            ("failed", failed),
+        )
         for name, tests in named:
             if tests:
                 more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
