@@ -618,7 +618,7 @@ def acts(call: Any) -> list[Any]:
             f"{PART}: untyped",
             "part untyped",
         ),
-        (says({"type": "text", "value": "x"}), f"{PART}: text.text", "part text.text"),
+        (says({"type": "text", "words": "x"}), f"{PART}: text.text", "part text.text"),
         (says(result("1", 17), role="user"), "content that is a number", ""),
         (says(use("r", "1") | {"input": None}), "tool input that is not an object", ""),
         (says({"type": "hologram", "data": "x"}), f"{PART}: hologram", "part hologram"),

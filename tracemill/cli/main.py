@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 no teacher answered or a training failed, 2 bad input (one
 had spent its cap before and asked nothing, 130 interrupted.
 """
 
+import atexit
 import gc
 import os
 import sys
@@ -276,6 +277,7 @@ def main() -> None:
     make_files_private()
     # `python -m`, as Prefect starts its server and its runs, would import what lies in the working folder.
     os.environ.setdefault("PYTHONSAFEPATH", "1")
+    atexit.register(gc.freeze)  # else the end of the process searches all modules for garbage: .1 s
     try:
         with remember_interrupts():
             app()
@@ -287,5 +289,3 @@ def main() -> None:
             goes_on = "the same command resumes and pays nothing twice"
             typer.echo(f"tracemill: interrupted; {getattr(stop, 'what', goes_on)}", err=True)
         raise
-    finally:
-        gc.freeze()  # at its end the process would search all modules for garbage: a tenth of a second
