@@ -50,12 +50,8 @@ class EpisodeJudgement:
         if verdict.notes:
             return [*found, *verdict.notes]
         failed = [test for test in expected if test not in set(verdict.passed)]
-        named: tuple[tuple[str, Sequence[str]], ...] = (
-            ("forged", verdict.forged),
-            ("broke", verdict.broken),
-            ("failed", failed),
-        )
-        for name, tests in named:
+        named = {"forged": list(verdict.forged), "broke": list(verdict.broken), "failed": failed}
+        for name, tests in named.items():
             if tests:
                 more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
                 found.append(f"{name}: {tests[0]}{more}")
