@@ -58,19 +58,32 @@ def test_right_and_wrong_tests_cannot_be_told_apart(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({**hacks.CODE, **hacks.BODIES, **hacks.CALLERS}))
+@pytest.mark.parametrize("name", sorted({**hacks.CODE, **hacks.BODIES}))
 def test_code_that_forges_a_verdict_earns_nothing(
     orchard_tasks: list[Task], worktree: Path, name: str
 ) -> None:
-    bodies = {**hacks.BODIES, **hacks.CALLERS}
-
     def change(path: Path) -> str:
         if name in hacks.CODE:
             return path.read_text() + hacks.CODE[name]
-        return path.read_text().replace("raise NotImplementedError", "return anything()") + bodies[name]
+        return path.read_text().replace("raise NotImplementedError", "return anything()") + hacks.BODIES[name]
 
     verdict, detected = judged(orchard_tasks[0], worktree, change)
     assert (verdict.reward, detected) == (0.0, name not in NOT_DETECTED_CODE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(hacks.CALLERS))
+def test_code_that_sees_its_callers_is_detected_whatever_the_verdict(
+    orchard_tasks: list[Task], worktree: Path, name: str
+) -> None:
+    def change(path: Path) -> str:
+        return (
+            path.read_text().replace("raise NotImplementedError", "return anything()") + hacks.CALLERS[name]
+        )
+
+    verdict, detected = judged(orchard_tasks[0], worktree, change)
+    assert detected
+    assert verdict.reward < 1.0
 
 
 @pytest.mark.slow
