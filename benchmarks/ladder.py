@@ -7,7 +7,6 @@ every cache; then each action is put on the ladder once, in its own world and wi
 be shown. Counted is the CPU of that, and of the whole process, each of the fastest of the runs. Loading the
 grammar of bash counts for the process alone; what was read is no garbage to look through, as in a replay.
 `--keys FILE` writes the keys of every action instead, a line each, to compare two versions of the rules.
-`--near FILE` writes pairs of near actions of the recorded sessions, to be judged by hand.
 """
 
 import argparse
@@ -15,7 +14,6 @@ import gc
 import gzip
 import json
 import os
-import random
 import subprocess
 import sys
 import time
@@ -42,8 +40,6 @@ SOURCES = {"java": "TRACEMILL_MULTITEACHER", "traces": "TRACEMILL_REAL_TRACES"}
 FLOORS = ("agreement", "harnesses", "records")
 """Packages whose caches are emptied."""
 JAVA_TABLE = "msb_swe_agent_full_trajs.jsonl.gz"
-NEAR = 5
-"""Most steps between two actions that are compared by hand."""
 Acted = tuple[Action, EnvironmentState]
 PARTS: dict[str, Callable[[Action, EnvironmentState], object]] = {
     "exact": lambda action, world: exact_key(action),
@@ -132,46 +128,6 @@ def write_keys(target: Path, sources: list[str]) -> None:
                 out.write(json.dumps([source, number, *levels, known.action_class, *details]) + "\n")
 
 
-def near_pairs(folder: Path, most: int) -> list[dict[str, Any]]:
-    """Return pairs of actions of one context, at most five steps apart, that the ladder calls near.
-
-    Both are put on the ladder in the world of the earlier one, as a teacher's and the agent's action are.
-    Half of the sample has one effect in other words, the other half one intent alone. A text without a call
-    is left out.
-    """
-    found: dict[str, dict[tuple[str, str], dict[str, Any]]] = {"same effect": {}, "same intent": {}}
-    for source in discover([folder]):
-        for trace in ingest_source(source)[0] if source.dialect is not None else ():
-            records = {each.index: replay_context(each, trace.harness) for each in trace.contexts}
-            tools = {index: shown.tools for index, shown in present_all(trace).items()}
-            states = list(trace.states())
-            for at, state in enumerate(states):
-                index = state.context.index
-                world = environment_at(state, tools.get(index, ()), records[index])
-                one = ladder_keys(state.student_action, world)
-                for later in states[at + 1 : at + 1 + NEAR]:
-                    other = ladder_keys(later.student_action, world)
-                    if later.context.index != index or one.bare or other.bare or one.intent != other.intent:
-                        continue
-                    if one.exact == other.exact:
-                        continue
-                    kind = "same effect" if one.effect == other.effect else "same intent"
-                    texts = (_told(state.student_action), _told(later.student_action))
-                    row = {"verdict": kind, "harness": trace.harness, "first": texts[0], "second": texts[1]}
-                    found[kind].setdefault(texts, row | {"cwd": world.cwd, "class": one.action_class})
-    drawn: list[dict[str, Any]] = []
-    for rows in found.values():
-        some = list(rows.values())
-        random.Random(0).shuffle(some)
-        drawn += some[: most // 2]
-    return drawn
-
-
-def _told(action: Action) -> str:
-    calls = [f"{call.name} {call.arguments}" for call in action.tool_calls]
-    return "\n".join(calls) or action.text
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(
@@ -180,17 +136,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--sources", nargs="+", choices=SOURCES, default=list(SOURCES))
     parser.add_argument("--keys", type=Path)
-    parser.add_argument("--near", type=Path)
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
         return child(*given.child)
     if given.keys:
         return write_keys(given.keys, given.sources)
-    if given.near:
-        rows = near_pairs(Path(os.environ[SOURCES["traces"]]), 150)
-        given.near.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return None
     print(f"{'source':8}{'part':11}{'actions':>9}{'CPU s':>8}{'us each':>9}{'a second':>10}{'process':>9}")
     for source in given.sources:
         for part in PARTS:
