@@ -16,13 +16,13 @@ import hashlib
 import json
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FEWEST_MODELS = 3
+from shared_states import shared_states
+
 FOLDER = "/home/eval"
 _DAY = re.compile(r"-\d{8}$")
 _LISTED_AT = re.compile(r"\b\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2})?(?:\.\d+)?\b")
@@ -111,26 +111,18 @@ def messages(run: Run, depth: int) -> list[dict[str, Any]]:
 
 def table(runs: list[Run], by_step: bool) -> Iterator[dict[str, Any]]:
     """Yield the rows: every state in which several models were, once for each time that they were."""
-    states: dict[str, dict[str, list[tuple[Run, int]]]] = defaultdict(lambda: defaultdict(list))
-    for run in runs:
-        for depth, state in enumerate(histories(run)):
-            states[state][run.model].append((run, depth))
-    for state, by_model in states.items():
-        for time in range(max(map(len, by_model.values()))):
-            here = {model: places[time] for model, places in sorted(by_model.items()) if len(places) > time}
-            if len(here) < FEWEST_MODELS:
-                break
-            run, depth = next(iter(here.values()))
-            yield {
-                "state_id": f"bashkit/{run.task}/{state}/{time}",
-                "task_id": run.task,
-                "depth": depth,
-                "source": "bashkit",
-                "cwd": FOLDER,
-                "messages": messages(run, depth),
-                "tools": ["bash"],
-                "actions": {model: answer(*place, by_step) for model, place in here.items()},
-            }
+    for state, here in shared_states(runs, histories):
+        run, depth = next(iter(here.values()))
+        yield {
+            "state_id": f"bashkit/{run.task}/{state}",
+            "task_id": run.task,
+            "depth": depth,
+            "source": "bashkit",
+            "cwd": FOLDER,
+            "messages": messages(run, depth),
+            "tools": ["bash"],
+            "actions": {model: answer(*place, by_step) for model, place in here.items()},
+        }
 
 
 def main() -> None:

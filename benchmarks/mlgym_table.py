@@ -17,11 +17,12 @@ import hashlib
 import json
 import re
 import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from shared_states import shared_states
 
 MODELS = {
     "claude-35-sonnet-new": "claude-3.5-sonnet-new",
@@ -52,7 +53,6 @@ OWN_COMMANDS = (
     "search_file",
     "submit",
 )
-FEWEST_MODELS = 3
 _ENDED_BY_HARNESS = re.compile(r"exit_\w+")
 _REFUSED = re.compile(
     r"(?:File .* (?:not found|already exists)|No file open|Your proposed (?:edit|insertion) has introduced"
@@ -147,27 +147,19 @@ def messages(run: Run, depth: int) -> list[dict[str, Any]]:
 
 def table(runs: list[Run], by_step: bool) -> Iterator[dict[str, Any]]:
     """Yield the rows: every state in which several models were, once for each time that they were."""
-    states: dict[str, dict[str, list[tuple[Run, int]]]] = defaultdict(lambda: defaultdict(list))
-    for run in runs:
-        for depth, state in enumerate(histories(run)):
-            states[state][run.model].append((run, depth))
-    for state, by_model in states.items():
-        for time in range(max(map(len, by_model.values()))):
-            here = {model: places[time] for model, places in sorted(by_model.items()) if len(places) > time}
-            if len(here) < FEWEST_MODELS:
-                break
-            run, depth = next(iter(here.values()))
-            yield {
-                "state_id": f"mlgym/{run.task}/{state}/{time}",
-                "task_id": run.task,
-                "depth": depth,
-                "source": "mlgym",
-                "harness": "swe_agent",
-                "cwd": json.loads(run.steps[depth]["state"])["working_dir"],
-                "messages": messages(run, depth),
-                "tools": sorted({"bash", *OWN_COMMANDS}),
-                "actions": {model: answer(*place, by_step) for model, place in here.items()},
-            }
+    for state, here in shared_states(runs, histories):
+        run, depth = next(iter(here.values()))
+        yield {
+            "state_id": f"mlgym/{run.task}/{state}",
+            "task_id": run.task,
+            "depth": depth,
+            "source": "mlgym",
+            "harness": "swe_agent",
+            "cwd": json.loads(run.steps[depth]["state"])["working_dir"],
+            "messages": messages(run, depth),
+            "tools": sorted({"bash", *OWN_COMMANDS}),
+            "actions": {model: answer(*place, by_step) for model, place in here.items()},
+        }
 
 
 def whole(run: Run) -> dict[str, Any]:
