@@ -10,7 +10,7 @@ from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS, SETTING_WORD
 _LEAST, _MOST = 8, 64  # characters
 _SHAPE = re.compile(r"[^\W\d_]{3,16}(?:[-_.@+!#$%&*]?(?:[^\W\d_]{2,16}|\d{1,6}))*[!#$%&*?.]{0,2}")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_A-Za-z]+")
-_PHRASE = re.compile(r"(?P<first>[a-z]{3,12})(?P<joint>[-_. ])[a-z]{3,12}(?:(?P=joint)[a-z]{3,12}){2,6}")
+_PHRASE = re.compile(r"[a-z]{3,12}(?P<joint>[-_. ])[a-z]{3,12}(?:(?P=joint)[a-z]{3,12}){2,6}")
 _NUMBER = re.compile(r"\d+")
 _LEET = re.compile(r"(?=[^a-z]*[a-z])[A-Z][a-z0-9@$!]{3,14}[-_.@]\d{2,4}")
 # Names of formats, algorithms, platforms and versions, which hold numbers too.
