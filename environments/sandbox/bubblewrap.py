@@ -123,7 +123,12 @@ class BubblewrapSandbox:
     def _limited(self, limits: Limits) -> list[str]:
         """Return the beginning of a command line that sets limits and drops the remaining privileges."""
         found = ["/usr/bin/prlimit", f"--nproc={limits.processes}", f"--fsize={limits.file_mb * _MB}"]
-        found += [f"--as={2 * limits.memory_mb * _MB}", "--core=0", f"--cpu={int(limits.seconds) + 1}", "--"]
+        found += [
+            f"--as={2 * limits.memory_mb * _MB}",
+            "--core=0",
+            f"--cpu={limits.cpu}:{limits.cpu + 2}",
+            "--",
+        ]
         if self._is_root:
             user = str(self._user)
             found += ["/usr/bin/setpriv", "--reuid", user, "--regid", user, "--clear-groups"]

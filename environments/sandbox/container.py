@@ -133,6 +133,7 @@ def _options(engine: str, mounts: Sequence[Mount], limits: Limits, cwd: str) -> 
     found += ["--read-only", "--pids-limit", str(limits.processes), "--shm-size", disk]
     found += ["--memory", memory, "--memory-swap", memory, "--ulimit", "core=0:0"]
     found += ["--ulimit", f"fsize={limits.file_mb << 20}", "--ulimit", f"nofile={_OPEN_FILES}:{_OPEN_FILES}"]
+    found += ["--ulimit", f"cpu={limits.cpu}:{limits.cpu + 2}"]
     found += ["--ulimit", f"nproc={_USER_PROCESSES}:{_USER_PROCESSES}", "--workdir", cwd]
     bare = ""
     if engine == "podman":  # it brings proxies of the host, and fills a tmpfs with what the image has there

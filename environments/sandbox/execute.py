@@ -17,6 +17,8 @@ from tracemill.environments.sandbox.sandbox import CompletedCommand, Ending, Lim
 _LOOK_EVERY_S = 0.1
 _MB = 1 << 20
 _BLOCK = 4096
+_KILLED_BY_CPU_LIMIT = 128 + signal.SIGXCPU
+"""Exit code of a sandbox whose command passed its limit of processor time."""
 
 
 def execute(
@@ -70,6 +72,8 @@ def execute(
     writer.join(timeout=5)
     if process.stdout is not None and not reader.is_alive():
         process.stdout.close()
+    if ending == "exited" and process.returncode in (-signal.SIGXCPU, _KILLED_BY_CPU_LIMIT):
+        ending = "timed_out"
     if ending == "exited" and _size(writable) - size_before > limits.disk_mb * _MB:
         ending = "disk"
     return CompletedCommand(ending, process.returncode, reader.output, time.monotonic() - began, reader.cut)

@@ -46,6 +46,7 @@ class PlainProcess:
         def prepare() -> None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_mb * _MB, limits.file_mb * _MB))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu, limits.cpu + 2))
 
         basic = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/tmp", "LANG": "C.UTF-8"}
         more = {name: on_host(value) for name, value in (environment or {}).items()}

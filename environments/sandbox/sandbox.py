@@ -11,14 +11,24 @@ Ending = Literal["exited", "timed_out", "memory", "disk", "processes"]
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one command; a command that uses more is killed with everything it started."""
+    """Limits of one command; a command that uses more is killed with everything it started.
+
+    `seconds` are of wall-clock time, `cpu_seconds` of processor time for each process (the same if None): a
+    busy machine takes from the first alone.
+    """
 
     seconds: float = 60.0
+    cpu_seconds: float | None = None
     memory_mb: int = 1024
     processes: int = 64
     file_mb: int = 64
     disk_mb: int = 512
     output_bytes: int = 1_000_000
+
+    @property
+    def cpu(self) -> int:
+        """Return the limit of processor time in whole seconds, as the kernel takes it."""
+        return int(self.seconds if self.cpu_seconds is None else self.cpu_seconds) + 1
 
 
 DEFAULT_LIMITS = Limits()
