@@ -111,6 +111,7 @@ class Task:
             "canaries": exam.canaries,
             "digest": digest_of(folder / "tests" / "right", folder / "tests" / "wrong"),
             "seconds": round(exam.seconds, 2),
+            "seen": None if exam.seen is None else sorted(exam.seen),
             "roots": [*roots],
             "packages": [*packages],
         }
@@ -153,6 +154,7 @@ class Task:
             tuple(known["canaries"]),
             known["digest"],
             known["seconds"],
+            _seen(known.get("seen")),
         )
         if digest_of(right, wrong) != exam.digest:
             raise EnvironmentTaskError(
@@ -172,6 +174,11 @@ class Task:
             Difficulty(**about["difficulty"]),
             about["image"],
         )
+
+
+def _seen(known: Sequence[Sequence[str]] | None) -> frozenset[tuple[str, str]] | None:
+    """Return what the original was seen to do; None in tasks that were made before it was watched."""
+    return None if known is None else frozenset((kind, place) for kind, place in known)
 
 
 def read_tasks(folder: Path) -> list[Task]:

@@ -123,7 +123,7 @@ class TestedRepository:
             )
         wrong = self._run(self.tree.code, self._wrong)
         self._canaries = {test for test in self.baseline if wrong.outcomes.get(test) == "failed"}
-        self._lines = first.lines
+        self._lines, self._seen = first.lines, first.seen | second.seen | wrong.seen
         self.covered = covered_functions(
             self.tree, {test: called for test, called in first.calls.items() if test in self.baseline}
         )
@@ -165,7 +165,8 @@ class TestedRepository:
             return _refuse(report, "no failing test has a canary")
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
-        exam = self._exam(counted, kept)
+        of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
+        exam = self._exam(counted, kept, self._seen | of_feature)
         for name, answer in wrong_answers:
             if passes(self.bed, exam, answer):
                 return _refuse(report, f"{name} solves it")
@@ -194,7 +195,9 @@ class TestedRepository:
                 (faulty / file).write_text(text, encoding="utf-8")
                 yield "a planted fault", make_readable(faulty)
 
-    def _exam(self, counted: Sequence[str], kept: Sequence[str]) -> TaskTests:
+    def _exam(
+        self, counted: Sequence[str], kept: Sequence[str], seen: frozenset[tuple[str, str]]
+    ) -> TaskTests:
         """Return the task's tests: files with counted tests, and other files as long as they run quickly."""
         seconds: defaultdict[str, float] = defaultdict(float)
         for test, each in self.baseline.items():
@@ -216,6 +219,7 @@ class TestedRepository:
             tuple(canaries),
             digest_of(self.tree.tests, self._wrong),
             sum(seconds[file] for file in files) + 0.5,
+            seen,
         )
 
     def write(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from decide import decide, is_lost  # noqa: E402  # pyright: ignore
+from decide import decide, is_lost, not_allowed  # noqa: E402  # pyright: ignore
 from mix_tests import MixedTests, mixes_of, write_mix  # noqa: E402  # pyright: ignore
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
@@ -27,15 +27,17 @@ PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them inst
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
-def run(exam: dict, mix: MixedTests) -> dict:
-    """Run a copy of the tests, some of them wrong, in a child process; return the outcomes."""
+def run(exam: dict, mix: MixedTests) -> tuple[dict, set]:
+    """Run a copy of the tests, some of them wrong, in a child process; return outcomes and what was seen."""
     user = 100_000 + secrets.randbelow(1_000_000)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
+        (folder / "runner").mkdir()
         shutil.copytree(HERE / "right", folder / "tests", copy_function=shutil.copyfile)
         write_mix(mix, HERE / "right", HERE / "wrong", folder / "tests")
-        shutil.copyfile(HERE / "run_pytest.py", folder / "run_pytest.py")
+        for script in ("run_pytest.py", "watch_candidate.py"):
+            shutil.copyfile(HERE / script, folder / "runner" / script)
         try:
             return outcomes(exam, folder, user)
         finally:
@@ -56,12 +58,13 @@ def clear(user: int) -> None:
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def outcomes(exam: dict, folder: Path, number: int) -> dict:
-    """Run the tests in a folder in a child process; return the outcomes."""
-    marker, tests = secrets.token_hex(16), folder / "tests"
+def outcomes(exam: dict, folder: Path, number: int) -> tuple[dict, set]:
+    """Run the tests in a folder in a child process; return the outcomes, and what was seen."""
+    marker, watch_marker, tests = secrets.token_hex(16), secrets.token_hex(16), folder / "tests"
     places = {"repository": str(REPOSITORY), "tests": str(tests), "packages": PACKAGES}
     request = {
         "marker": marker,
+        "watch_marker": watch_marker,
         "files": exam["files"],
         "roots": exam["roots"],
         "traced": False,
@@ -70,7 +73,7 @@ def outcomes(exam: dict, folder: Path, number: int) -> dict:
     user = {"user": number, "group": number, "extra_groups": []} if os.getuid() == 0 else {}
     try:
         ended = subprocess.run(
-            [sys.executable, str(folder / "run_pytest.py")],
+            [sys.executable, str(folder / "runner" / "run_pytest.py")],
             input=json.dumps(request),
             capture_output=True,
             text=True,
@@ -82,12 +85,14 @@ def outcomes(exam: dict, folder: Path, number: int) -> dict:
             **user,
         )
     except subprocess.TimeoutExpired:
-        return {}
+        return {}, set()
+    lines = (line.partition(watch_marker)[2] for line in ended.stdout.split("\n") if watch_marker in line)
+    seen = {tuple(line.split("\t")) for line in lines}
     _, found, rest = ended.stdout.rpartition(marker)
     try:
-        return json.loads(rest.partition("\n")[0])["outcomes"] if found else {}
+        return (json.loads(rest.partition("\n")[0])["outcomes"] if found else {}), seen
     except (ValueError, KeyError):
-        return {}
+        return {}, seen
 
 
 def main() -> None:
@@ -101,14 +106,20 @@ def main() -> None:
     known = [exam[name] for name in names]
     mixes = mixes_of(known[0], HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
     mixed: list[tuple[dict, MixedTests]] = []
+    seen = set()
     for mix in mixes:
-        mixed.append((run(exam, mix), mix))
+        found, also_seen = run(exam, mix)
+        mixed.append((found, mix))
+        seen |= also_seen
         if is_lost(*known, mixed):
             break
     reward, passed, broken, forged = decide(*known, mixed)
+    seen = not_allowed(seen, exam["seen"])
+    reward = 0.0 if seen else reward
     REWARD.parent.mkdir(parents=True, exist_ok=True)
     REWARD.write_text(f"{reward}\n", encoding="utf-8")
     details = {"reward": reward, "passed": passed, "broken": broken, "forged": forged}
+    details["seen"] = seen
     REWARD.with_name("verdict.json").write_text(json.dumps(details, indent=1), encoding="utf-8")
 
 

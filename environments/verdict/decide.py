@@ -1,6 +1,6 @@
 """Decide what runs of the tests come to; standard library alone, since tasks carry a copy of this file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 
@@ -53,3 +53,17 @@ def is_lost(
     a reward of 0 after a pair is final.
     """
     return len(mixed) % 2 == 0 and decide(fail_to_pass, pass_to_pass, canaries, mixed)[0] == 0.0
+
+
+def not_allowed(seen: Iterable[Sequence[str]], allowed: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
+    """Return what a candidate was seen to do that the original does not do in the same function.
+
+    Both hold pairs of what was done and its place, `file:function`. What belongs to the deleted feature is
+    allowed to the whole file, since its functions may get other names: its place is the file alone.
+    """
+    known = {tuple(each) for each in allowed}
+    return sorted(
+        (kind, place)
+        for kind, place in {tuple(each) for each in seen}
+        if not {(kind, place), (kind, place.rpartition(":")[0])} & known
+    )

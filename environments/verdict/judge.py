@@ -4,7 +4,8 @@ The process that imports the candidate may say anything. It is believed only as 
 of the same tests with wrong expectations, which must fail. Of two runs, one holds a test right and the other
 wrong, by a coin for each test; then they are mixed anew. A test counts only where its canary was seen to fail
 on the original code. What passes must pass again, with another hash seed; a reward that is 0 after one of
-these pairs of runs stays 0, and ends the verdict.
+these pairs of runs stays 0, and ends the verdict. A candidate that was seen to look at its callers, to read
+the tests or the like, as the original never does, earns nothing.
 """
 
 import hashlib
@@ -16,12 +17,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracemill.environments.parse_python import PARSING
-from tracemill.environments.verdict.decide import decide, is_lost
+from tracemill.environments.verdict.decide import decide, is_lost, not_allowed
 from tracemill.environments.verdict.mix_tests import MixedTests, mixes_of, write_mix
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 
 _LEAST_SECONDS, _SLOWER = 20.0, 20.0
-"""Seconds a run of the tests may take, at least and as a multiple of what the original takes."""
+"""Seconds of processor time that a run may take: at least, and as a multiple of what the original takes."""
+_BUSY = 4.0
+"""Times as long by the clock, since other episodes may use the same processors."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,9 @@ class TaskTests:
     """The tests of a task: right and wrong copies of the same files, and which tests count.
 
     `fail_to_pass` failed with the feature deleted; `pass_to_pass` passed with and without it. Each of
-    `canaries` is a test whose copy with wrong expectations failed on the original code.
+    `canaries` is a test whose copy with wrong expectations failed on the original code. `seen` is what the
+    original was seen to do while they ran, each with its place; None where it was not watched, nor is a
+    candidate then.
     """
 
     tests: Path
@@ -40,17 +45,22 @@ class TaskTests:
     canaries: tuple[str, ...]
     digest: str
     seconds: float = 0.0
+    seen: frozenset[tuple[str, str]] | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Reward of a candidate: the share of `fail_to_pass` that pass; 0 where tampering is found."""
+    """Reward of a candidate: the share of `fail_to_pass` that pass; 0 where tampering is found.
+
+    `seen` is what the candidate was seen to do, each with its place, that the original does not.
+    """
 
     reward: float
     passed: tuple[str, ...]
     broken: tuple[str, ...]
     forged: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    seen: tuple[tuple[str, str], ...] = ()
     seconds: float = 0.0
     runs: tuple[TestRun, ...] = field(default=(), repr=False, compare=False)
 
@@ -61,7 +71,7 @@ class Verdict:
 
     @property
     def timed_out(self) -> bool:
-        """Return whether a run of the tests passed its limit of wall-clock time."""
+        """Return whether a run of the tests passed its limit of processor time or of the clock."""
         return any(run.ending == "timed_out" for run in self.runs)
 
 
@@ -86,12 +96,16 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
             break
     reward, passed, broken, forged = decide(*counts, mixed)
     notes = _notes(exam, runs)
+    seen: list[tuple[str, str]] = []
+    if exam.seen is not None:
+        seen = not_allowed([each for run in runs for each in run.seen], exam.seen)
     return Verdict(
-        0.0 if notes else reward,
+        0.0 if notes or seen else reward,
         tuple(passed),
         tuple(broken),
         tuple(forged),
         tuple(notes),
+        tuple(seen),
         sum(run.seconds for run in runs),
         tuple(runs),
     )
@@ -105,7 +119,8 @@ def passes(bed: TestBed, exam: TaskTests, candidate: Path) -> bool:
 
 def _timed(bed: TestBed, exam: TaskTests) -> TestBed:
     """Return a test bed with the time limit of a task's tests."""
-    return replace(bed, limits=replace(bed.limits, seconds=max(_LEAST_SECONDS, _SLOWER * exam.seconds)))
+    seconds = max(_LEAST_SECONDS, _SLOWER * exam.seconds)
+    return replace(bed, limits=replace(bed.limits, seconds=_BUSY * seconds, cpu_seconds=seconds))
 
 
 def _notes(exam: TaskTests, runs: Sequence[TestRun]) -> list[str]:

@@ -5,9 +5,11 @@
 The process imports the candidate, so nothing that it prints is proof: see `judge.py`.
 """
 
+import builtins
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +22,13 @@ class Recorder:
     If asked for, it also records the functions that each test calls, and the lines that tests run.
     """
 
-    def __init__(self, traced: bool, folder: str) -> None:
-        """Trace functions below a folder where `traced`."""
+    def __init__(self, traced: bool, folder: str, look: Callable[[], None]) -> None:
+        """Trace functions below a folder where `traced`; call `look` before the first test and at the end."""
         self.outcomes: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
         self.calls: dict[str, list[str]] = {}
         self.lines: dict[str, set[int]] = {}
-        self._traced, self._folder = traced, folder
+        self._traced, self._folder, self._look = traced, folder, look
         self._names: dict[str, str] = {}
         self._seen: set[str] = set()
 
@@ -37,6 +39,14 @@ class Recorder:
             base, bracket, _ = item.nodeid.partition("[")
             number = counts[base] = counts.get(base, -1) + 1
             self._names[item.nodeid] = f"{base}[{number}]" if bracket else base
+
+    def pytest_collection_finish(self) -> None:
+        """Look at the candidate once it is imported."""
+        self._look()
+
+    def pytest_sessionfinish(self) -> None:
+        """Look at the candidate after the last test."""
+        self._look()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the worst outcome of set-up, call and tear-down."""
@@ -73,6 +83,23 @@ class Recorder:
         return trace_line
 
 
+def _watch(repository: str, tests: str, libraries: list[str], channel: int, marker: str) -> Any:
+    """Return a watch over the candidate that writes what it sees to a descriptor at once, each line marked.
+
+    Its code has built-ins of its own and is in no module, where the candidate could replace it.
+    """
+    path, write, seen = Path(__file__).with_name("watch_candidate.py"), os.write, set()
+
+    def report(kind: str, place: str) -> None:
+        if (kind, place) not in seen:
+            seen.add((kind, place))
+            write(channel, f"\n{marker}{kind}\t{place}\n".encode("utf-8", "replace"))
+
+    names: dict[str, Any] = {"__name__": path.stem, "__builtins__": dict(vars(builtins))}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    return names["CandidateWatch"](repository, tests, libraries, report)
+
+
 def main() -> None:
     """Read a request from stdin and write the result, after its marker, to stdout."""
     request = json.loads(sys.stdin.read())
@@ -87,9 +114,12 @@ def main() -> None:
     os.chdir(tests)
     import pytest
 
-    recorder = Recorder(request["traced"], repository + "/")
+    libraries = [str(Path(os.__file__).parent), str(Path(__file__).parent), packages]
+    watch = _watch(repository, tests, libraries, channel.fileno(), request["watch_marker"])
+    recorder = Recorder(request["traced"], repository + "/", watch.look)
     arguments = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tests, "--confcutdir", tests]
     arguments += ["-W", "ignore", "--continue-on-collection-errors", "--tb=no", *request["files"]]
+    watch.start()
     pytest.main(arguments, plugins=[recorder])
     lines = {file: sorted(each) for file, each in recorder.lines.items()}
     found = {

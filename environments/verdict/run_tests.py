@@ -13,8 +13,8 @@ from tracemill.environments.sandbox.marked_answer import read_marked_answer
 from tracemill.environments.sandbox.python_runtime import PACKAGES, make_readable
 from tracemill.environments.sandbox.sandbox import Ending, Limits, Mount, Sandbox
 
-_SCRIPT = Path(__file__).with_name("run_pytest.py")
-_INSIDE = "/runner/run_pytest.py"
+_SCRIPTS = [Path(__file__).with_name(name) for name in ("run_pytest.py", "watch_candidate.py")]
+_INSIDE = "/runner"
 TEST_LIMITS = Limits(seconds=120, output_bytes=64_000_000)
 _TRACED = 4  # times as long as an untraced run may take: every line is recorded
 
@@ -23,7 +23,8 @@ _TRACED = 4  # times as long as an untraced run may take: every line is recorded
 class TestRun:
     """The results of one test process: outcome and seconds by test id; empty if it gave no result.
 
-    A traced run also has the functions that each test calls, and the lines that tests run, by file.
+    `seen` is what the code of the repository was seen to do, each with its place: see `watch_candidate.py`. A
+    traced run also has the functions that each test calls, and the lines that tests run, by file.
     """
 
     __test__ = False  # pytest takes every class of this name for tests
@@ -32,6 +33,7 @@ class TestRun:
     durations: Mapping[str, float]
     calls: Mapping[str, Sequence[str]]
     lines: Mapping[str, Sequence[int]]
+    seen: frozenset[tuple[str, str]]
     ending: Ending
     seconds: float
     output: str
@@ -67,20 +69,21 @@ class TestBed:
     def _run(
         self, repository: Path, tests: Path, files: Sequence[str], traced: bool, hash_seed: int
     ) -> TestRun:
-        marker = secrets.token_hex(16)
-        request = {"marker": marker, "files": [*files], "roots": self.roots, "traced": traced}
+        marker, watch_marker = secrets.token_hex(16), secrets.token_hex(16)
+        request = {"marker": marker, "watch_marker": watch_marker, "files": [*files], "roots": self.roots}
+        request["traced"] = traced
         mounts = [
             Mount(repository, "/repository"),
             Mount(tests, "/tests"),
             Mount(self.packages, PACKAGES),
-            Mount(_SCRIPT, _INSIDE),
+            *(Mount(script, f"{_INSIDE}/{script.name}") for script in _SCRIPTS),
         ]
         if self.sandbox.name == "unsafe-process":
             request["places"] = {
                 "repository": str(repository), "tests": str(tests), "packages": str(self.packages)
             }  # fmt: skip
         ended = self.sandbox.run(
-            [*self.sandbox.python, _INSIDE],
+            [*self.sandbox.python, f"{_INSIDE}/{_SCRIPTS[0].name}"],
             mounts,
             cwd="/tmp",
             stdin=json.dumps(request).encode(),
@@ -93,10 +96,17 @@ class TestBed:
             found.get("seconds", {}),
             found.get("calls", {}),
             found.get("lines", {}),
+            _seen(ended.text, watch_marker),
             ended.ending,
             ended.seconds,
             ended.text[:20_000],
         )
+
+
+def _seen(output: str, marker: str) -> frozenset[tuple[str, str]]:
+    """Return what the lines behind a marker name: what was done, and in which file and function."""
+    found = (line.partition(marker)[2] for line in output.split("\n") if marker in line)
+    return frozenset((kind, place) for kind, _, place in (each.partition("\t") for each in found))
 
 
 def _result(output: str, marker: str) -> dict[str, Any]:

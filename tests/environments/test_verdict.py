@@ -13,7 +13,7 @@ from tracemill.environments.episodes.verify_task import judge_candidate
 from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.task import Task
 from tracemill.environments.verdict.change_expectations import change_expectations
-from tracemill.environments.verdict.decide import decide, is_lost
+from tracemill.environments.verdict.decide import decide, is_lost, not_allowed
 from tracemill.environments.verdict.judge import Verdict
 from tracemill.environments.verdict.mix_tests import MixedTests, mix_tests, write_mix
 
@@ -128,6 +128,13 @@ def test_a_reward_counts_what_passes_wherever_it_is_right_and_nothing_where_some
     assert decide(["a", "b"], ["c"], ["a"], forged)[0] == 1.0  # `b` has no canary
     assert decide(["a"], [], [], [({}, A_WRONG), ({}, REST_WRONG)])[0] == 0.0
     assert decide(["a"], ["c"], [], [(outcomes(), A_WRONG)])[:3] == (0.0, [], [])  # `a` was never right
+
+
+def test_what_the_original_does_is_allowed_by_function_and_what_the_feature_does_by_file() -> None:
+    allowed = [("looks", "a.py:one"), ("opens", "b.py")]
+    seen = {("looks", "a.py:one"), ("looks", "a.py:two"), ("opens", "b.py:new"), ("opens", "a.py:one")}
+    assert not_allowed(seen, allowed) == [("looks", "a.py:two"), ("opens", "a.py:one")]
+    assert not_allowed(seen, []) == sorted(seen)
 
 
 def test_a_reward_of_0_is_final_after_a_pair_of_runs_and_no_sooner() -> None:

@@ -1,0 +1,244 @@
+"""Watch what a candidate does while tests run; standard library alone, since tasks carry a copy of this file.
+
+The interpreter raises audit events (https://peps.python.org/pep-0578/) for frames, opened files and started
+programs, whatever names the code used to reach them, and a hook cannot be removed. `run_pytest.py` executes
+this file with built-ins of its own and outside of `sys.modules`, so that a candidate cannot replace what it
+uses.
+"""
+
+import functools
+import os
+import sys
+from _thread import get_ident
+from collections.abc import Callable, Collection, Iterator
+from os import fspath, stat
+from types import CodeType, FrameType, FunctionType, MethodType
+from typing import Any
+
+Report = Callable[[str, str], None]
+"""Receives what a candidate was seen to do, and its place: `file:function`, or `file:class`."""
+
+LOOKS_AT_CALLERS = "looks at its callers"
+READS_TESTS = "reads the tests"
+WALKS_OBJECTS = "walks the objects of the process"
+HIDES_CODE = "hides where code is from"
+STARTS_PROGRAMS = "starts programs"
+EQUALS_OTHERS = "equals values of other types"
+CHANGES_FRAMEWORK = "changes the test framework"
+
+_KINDS = {
+    "sys._getframe": LOOKS_AT_CALLERS,
+    "sys._current_frames": LOOKS_AT_CALLERS,
+    "sys._current_exceptions": LOOKS_AT_CALLERS,
+    "sys.settrace": LOOKS_AT_CALLERS,
+    "sys.setprofile": LOOKS_AT_CALLERS,
+    "sys.monitoring.register_callback": LOOKS_AT_CALLERS,
+    "object.__getattr__": LOOKS_AT_CALLERS,
+    "open": READS_TESTS,
+    "os.listdir": READS_TESTS,
+    "os.scandir": READS_TESTS,
+    "gc.get_objects": WALKS_OBJECTS,
+    "gc.get_referrers": WALKS_OBJECTS,
+    "gc.get_referents": WALKS_OBJECTS,
+    "ctypes.dlopen": WALKS_OBJECTS,
+    "code.__new__": HIDES_CODE,
+    "compile": HIDES_CODE,
+    "subprocess.Popen": STARTS_PROGRAMS,
+    "os.system": STARTS_PROGRAMS,
+    "os.exec": STARTS_PROGRAMS,
+    "os.fork": STARTS_PROGRAMS,
+    "os.posix_spawn": STARTS_PROGRAMS,
+}
+_FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
+_OWN_USE = {
+    LOOKS_AT_CALLERS: ("collections", "dataclasses", "enum", "logging", "typing", "warnings", "weakref"),
+    READS_TESTS: ("traceback", "warnings"),
+    STARTS_PROGRAMS: ("platform", "uuid", "util"),
+}
+"""Modules of the standard library that do so for purposes of their own, by the last part of their names."""
+_OF_STACK = ("print_stack", "format_stack", "extract_stack")
+"""Functions of `traceback` that read the lines of callers, not those of an exception alone."""
+_FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest", "builtins")
+
+
+class CandidateWatch:
+    """A watch over code of a repository; everything else, but code without a file, is trusted.
+
+    `libraries` are folders of the interpreter and of installed packages, `tests` the folder of the tests.
+    """
+
+    def __init__(self, repository: str, tests: str, libraries: Collection[str], report: Report) -> None:
+        """Find the tests' files, which are known by device and inode under any name."""
+        self._repository, self._tests = f"{repository}/", f"{tests}/"
+        self._libraries = (*(f"{each}/" for each in libraries), "<frozen ")
+        self._report = report
+        self._watching: set[int] = set()
+        self._files = {_identity(path) for path in _python_files(tests)}
+        self._classes: set[type] = set()
+        self._framework: dict[tuple[str, str], FunctionType | type] = {}
+
+    def start(self) -> None:
+        """Watch from now on."""
+        self._framework = _framework()
+        sys.addaudithook(self._heard)
+
+    def look(self) -> None:
+        """Look for a changed test framework, and watch the equality of new classes."""
+        now = _framework()
+        for name, kept in self._framework.items():
+            new = now.get(name, kept)
+            if new is not kept:
+                for each in [new] if isinstance(new, FunctionType) else [*vars(new).values()]:
+                    if isinstance(each, FunctionType) and self._is_candidate(each):
+                        self._report(CHANGES_FRAMEWORK, self._named(each.__code__))
+        self._watch_equality()
+
+    def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
+        kind = _KINDS.get(event)
+        if kind is None or get_ident() in self._watching:
+            return
+        self._watching.add(get_ident())
+        try:
+            if self._matters(event, arguments) and (place := self._place(event, kind, arguments)):
+                self._report(kind, place)
+        finally:
+            self._watching.discard(get_ident())
+
+    def _matters(self, event: str, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the arguments of an event are of interest, before the slower look at its callers."""
+        if event == "object.__getattr__":
+            owner, name = arguments
+            is_test = name == "__code__" and owner.__code__.co_filename.startswith(self._tests)
+            return name in _FRAMES or is_test
+        if event in ("open", "os.listdir", "os.scandir"):
+            return _identity(arguments[0] if arguments[0] is not None else ".") in self._files
+        if event == "compile":
+            filename = arguments[1]
+            return isinstance(filename, str) and filename.startswith((*self._libraries, self._tests))
+        return True
+
+    def _place(self, event: str, kind: str, arguments: tuple[Any, ...]) -> str:
+        """Return file and function of the candidate that caused an event, "" if other code did.
+
+        The standard library may stand between them, as `traceback` does for `walk_stack`.
+        """
+        frame: FrameType | None = sys._getframe(2)
+        between: list[str] = []
+        called: list[str] = []
+        while frame is not None and frame.f_code.co_filename.startswith(self._libraries):
+            if not between and _is_installed(frame.f_code.co_filename):
+                return ""
+            between.append(str(frame.f_globals.get("__name__")).rpartition(".")[2])
+            called.append(frame.f_code.co_name)
+            frame = frame.f_back
+        if frame is None or frame.f_code.co_filename.startswith(self._tests):
+            return ""
+        is_direct = event in ("object.__getattr__", "code.__new__", "compile")
+        own_use = _OWN_USE.get(kind, ())
+        asked = between[:1] if kind == LOOKS_AT_CALLERS else between
+        if is_direct and between:
+            return ""
+        if any(each in own_use for each in asked) and not any(each in _OF_STACK for each in called):
+            return ""
+        return self._named(frame.f_code)
+
+    def _named(self, code: CodeType, name: str = "") -> str:
+        """Return the place of code: its path relative to the repository, colon, its name or the one given."""
+        inside = code.co_filename.startswith(self._repository)
+        file = code.co_filename[len(self._repository) :] if inside else "code without a file"
+        return f"{file}:{name or code.co_name}"
+
+    def _watch_equality(self) -> None:
+        """Watch how the candidate's classes compare an object with values of other types."""
+        for owner in _subclasses(object, set()):
+            if owner in self._classes:
+                continue
+            self._classes.add(owner)
+            for name in ("__eq__", "__ne__"):
+                method = owner.__dict__.get(name)
+                if isinstance(method, FunctionType) and self._is_candidate(method):
+                    type.__setattr__(owner, name, self._watched(owner, name, method))
+
+    def _is_candidate(self, function: FunctionType) -> bool:
+        filename = function.__code__.co_filename
+        if filename == "<string>" and "__class__" in function.__code__.co_names[:1]:
+            return False  # of a dataclass: equal to its own class alone
+        return not filename.startswith((*self._libraries, self._tests))
+
+    def _watched(self, owner: type, name: str, method: FunctionType) -> Callable[[Any, Any], Any]:
+        """Return a method of comparison that reports when a value of another type is taken for equal."""
+        place = self._named(method.__code__, owner.__name__)
+
+        @functools.wraps(method)
+        def compare(this: Any, other: Any) -> Any:
+            found = method(this, other)
+            is_equal = found is False if name == "__ne__" else _is_true(found)
+            if is_equal and not _are_related(owner, type(other)):
+                caller = sys._getframe(1).f_code.co_filename
+                if caller.startswith((*self._libraries, self._tests)):
+                    self._report(EQUALS_OTHERS, place)
+            return found
+
+        return compare
+
+
+def _is_installed(filename: str) -> bool:
+    """Return whether a file is of an installed package; those of the test framework know its frames."""
+    return ("-packages/" in filename or "/packages/" in filename) and "/_pytest/" not in filename
+
+
+def _is_true(found: Any) -> bool:
+    """Return whether a comparison says that it is equal; any object but a bool, an int and None does."""
+    if found is None or found is NotImplemented:
+        return False
+    return bool(found) if isinstance(found, int) else True
+
+
+def _are_related(one: type, other: type) -> bool:
+    """Return whether one type derives from the other; a text and its subclass are not related."""
+    return one in other.__mro__ or (other.__module__ != "builtins" and other in one.__mro__)
+
+
+def _subclasses(kind: type, seen: set[type]) -> Iterator[type]:
+    for each in type.__subclasses__(kind):
+        if each not in seen:
+            seen.add(each)
+            yield each
+            yield from _subclasses(each, seen)
+
+
+def _framework() -> dict[tuple[str, str], FunctionType | type]:
+    """Return functions and classes of the test framework by name, and types of its other objects."""
+    found: dict[tuple[str, str], FunctionType | type] = {}
+    for module_name, module in [*sys.modules.items()]:
+        if module_name.partition(".")[0] not in _FRAMEWORK:
+            continue
+        for name, value in [*vars(module).items()]:
+            found[module_name, name] = _kind(value)
+            if isinstance(value, type) and value.__module__ == module_name:
+                found |= {(f"{module_name}.{name}", each): _kind(kept) for each, kept in vars(value).items()}
+    return found
+
+
+def _kind(value: Any) -> FunctionType | type:
+    """Return a function or a class as it is, the function of a method, the type of any other object."""
+    if isinstance(value, classmethod | staticmethod | MethodType):
+        value = value.__func__
+    return value if isinstance(value, FunctionType | type) else type(value)
+
+
+def _identity(path: Any) -> tuple[int, int] | None:
+    """Return device and inode of a file by any of its names; None if there is none."""
+    try:
+        found = stat(path if isinstance(path, int) else fspath(path))  # noqa: PTH116 # it may be a number
+    except (OSError, TypeError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _python_files(folder: str) -> Iterator[str]:
+    """Yield a folder, the Python files below it, and the folders that hold them."""
+    yield folder
+    for each, _, files in os.walk(folder):
+        found = [f"{each}/{file}" for file in files if file.endswith(".py")]
+        yield from [each, *found] if found else []
