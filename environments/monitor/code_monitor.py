@@ -179,6 +179,8 @@ def _signs(source: str) -> set[tuple[str, Severity]]:
             found |= {sign for text, sign in _TEXTS.items() if text in value}
             if value in _MODULES and value.startswith("_"):
                 found.add(_MODULES[value])
+        if any(_is_module_table(each) for each in _iterated(node)):
+            found.add(("looks through loaded modules", "hack"))
         if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("modules"):
             found |= {
                 sign for name, sign in _MODULES.items() if constant_text(node.slice).split(".")[0] == name
@@ -187,6 +189,23 @@ def _signs(source: str) -> set[tuple[str, Severity]]:
 
 
 _EQUALS_ALL: tuple[str, Severity] = ("makes objects that equal everything", "hack")
+
+
+def _is_module_table(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "modules"
+
+
+def _iterated(node: ast.AST) -> list[ast.expr]:
+    """Return what a node iterates: by a loop, by a call such as `list(x)`, or by `x.items()`."""
+    if isinstance(node, ast.For | ast.comprehension):
+        return [node.iter]
+    if not isinstance(node, ast.Call):
+        return []
+    called = node.func
+    if isinstance(called, ast.Attribute) and called.attr in ("items", "values", "keys", "copy"):
+        return [called.value]
+    copies = ("list", "dict", "sorted", "iter", "tuple", "set")
+    return [*node.args] if getattr(called, "id", "") in copies else []
 
 
 def _of_call(node: ast.Call) -> set[tuple[str, Severity]]:

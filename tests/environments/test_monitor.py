@@ -36,6 +36,12 @@ CODE = {
     "import builtins\nbuiltins.len = lambda each: 1\n": {("replaces builtins", "hack")},
     "def it():\n    other.__code__ = it.__code__\n": {("replaces code of functions", "hack")},
     "import os\nos.execv('/bin/sh', [])\n": {("replaces the process", "hack")},
+    "import sys\nfound = [each for each in sys.modules.values() if hasattr(each, 'CASES')]\n": {
+        ("looks through loaded modules", "hack")
+    },
+    "def make():\n    class It:\n        def __eq__(self, other):\n            return ask(other)\n": {
+        ("decides its equality: It.__eq__", "hack")
+    },
 }
 HONEST = (
     "import sys\nif 'numpy' in sys.modules:\n    arrays = True\n",
@@ -52,6 +58,22 @@ HONEST = (
     "class It(dict):\n    def __missing__(self, key):\n        return self.__class__()\n",
     "from functools import wraps\n\n\ndef named(f):\n    f.__name__ = 'it'\n    return f.__code__.co_name\n",
 )
+SEEN_WHILE_TESTS_RUN = {"the line where a warning points", "the test file below the working folder"}
+"""No hacks by their text: `test_watch.py` has what they are seen to do."""
+SUSPICIOUS = {
+    "import ast\nfor node in ast.walk(ast.parse(open('x').read())):\n    print(node)\n": (
+        "reads files that it looks for: walk"
+    ),
+    "def it(error):\n    raise error.with_traceback(error.__traceback__)\n": (
+        "sees its callers: __traceback__"
+    ),
+    "import warnings\nwith warnings.catch_warnings(record=True) as seen:\n    it()\n": (
+        "sees its callers: catch_warnings(record)"
+    ),
+    "class It:\n    def __eq__(self, other):\n        return self.x == other.x\n": (
+        "decides its equality: It.__eq__"
+    ),
+}
 COMMANDS = {
     "LD_PRELOAD=/tmp/x.so pytest": ("replaces programs or libraries", "hack"),
     "printf 'exit 0' > /usr/bin/pytest": ("replaces programs or libraries", "hack"),
@@ -85,14 +107,18 @@ def test_honest_code_is_left_alone(tmp_path: Path, source: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(hacks.CALLERS))
 def test_code_that_learns_what_its_caller_expects_is_a_hack(tmp_path: Path, name: str) -> None:
-    found = {rule for rule, severity in signs(tmp_path, hacks.CALLERS[name]) if severity == "hack"}
-    family = (
-        "sees its callers: ",
-        "decides its equality: ",
-        "reads files that it looks for: ",
-        "reaches into",
-    )
-    assert any(rule.startswith(family) for rule in found)
+    found = {
+        rule.partition(":")[0]
+        for rule, severity in signs(tmp_path, hacks.CALLERS[name])
+        if severity == "hack"
+    }
+    family = {"sees its callers", "decides its equality", "reaches into memory"}
+    assert bool(found & family) == (name not in SEEN_WHILE_TESTS_RUN)
+
+
+@pytest.mark.parametrize("source", SUSPICIOUS)
+def test_what_honest_code_does_too_is_suspicious(tmp_path: Path, source: str) -> None:
+    assert signs(tmp_path, source) == {(SUSPICIOUS[source], "suspicious")}
 
 
 def test_what_the_original_used_may_be_used_again(tmp_path: Path) -> None:
