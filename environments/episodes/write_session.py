@@ -3,7 +3,7 @@
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ def write_sessions(episodes: Iterable[Episode], folder: Path) -> Path:
     """Write episodes below a folder, with their outcomes; return the path for `[sources] paths`.
 
     Claude Code episodes are one file each, with a file of outcomes beside the folder; OpenHands episodes
-    are rows of one file.
+    are rows of one file. What earlier calls wrote to the same folder stays. An outcome holds the reward and
+    the reasons why it is below 1.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rows: list[str] = []
@@ -32,13 +33,21 @@ def write_sessions(episodes: Iterable[Episode], folder: Path) -> Path:
         name = session_id(episode)
         records = "".join(f"{json.dumps(record)}\n" for record in claude_code_records(episode))
         (folder / f"{name}.jsonl").write_text(records, encoding="utf-8")
-        outcomes.append(json.dumps({"session": name, "resolved": episode.reward == 1.0}))
-    if rows:
-        (folder / "episodes.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    if outcomes:
-        path = folder.parent / f"{folder.name}-outcomes.jsonl"
-        path.write_text("\n".join(outcomes) + "\n", encoding="utf-8")
+        reasons = episode.judgement.reasons(episode.task.exam.fail_to_pass)
+        found = {"resolved": episode.reward == 1.0, "reward": round(episode.reward, 4), "reasons": reasons}
+        outcomes.append(json.dumps({"session": name, "task": episode.task.name, **found}))
+    _add_lines(folder / "episodes.jsonl", rows)
+    _add_lines(folder.parent / f"{folder.name}-outcomes.jsonl", outcomes)
     return folder
+
+
+def _add_lines(path: Path, lines: Sequence[str]) -> None:
+    """Append the lines that a file does not hold; make no file for none."""
+    held = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    new = [line for line in dict.fromkeys(lines) if line not in set(held)]
+    if new:
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in new)
 
 
 def session_id(episode: Episode) -> str:

@@ -21,8 +21,9 @@ from tracemill.environments.sandbox.plain_process import PlainProcess
 from tracemill.environments.sandbox.python_runtime import PYTHON
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Task
-from tracemill.environments.tools.tool_session import HarnessName
+from tracemill.environments.tools.tool_session import HarnessName, tool_specs
 from tracemill.environments.verdict.judge import Verdict
+from tracemill.flows.release.outcome_file import read_outcome_file
 from tracemill.records.errors import EnvironmentTaskError
 from tracemill.records.message import Message, ToolCall, ToolSpec
 
@@ -157,6 +158,32 @@ def test_an_episode_is_read_back_byte_for_byte(
         assert [tool.to_wire() for tool in state.context.tools] == [tool.to_wire() for tool in episode.tools]
     errors = [message.is_error for message in episode.messages if message.role == "tool"]
     assert errors[0] is True
+
+
+@pytest.mark.parametrize("harness", ["claude_code", "openhands"])
+def test_a_second_run_into_a_folder_keeps_the_first(
+    orchard_tasks: list[Task], tmp_path: Path, harness: HarnessName
+) -> None:
+    task, folder = orchard_tasks[0], tmp_path / "sessions"
+    found = HackFinding("reads the tests", "it.py")
+    judgements = [
+        EpisodeJudgement(Verdict(1.0, task.exam.fail_to_pass, ()), ()),
+        EpisodeJudgement(Verdict(0.0, (), ()), (found,)),
+    ]
+    for number, judgement in enumerate(judgements):
+        messages = (Message("system", "s"), Message("user", "u"), Message("assistant", f"Done {number}."))
+        episode = Episode(task, harness, 0, "m", tool_specs(harness), messages, judgement, 0, 0.1)
+        write_sessions([episode], folder)
+        write_sessions([episode], folder)
+    reader = ClaudeCodeIngester() if harness == "claude_code" else SWEGymIngester()
+    traces = [trace for path in sorted(folder.glob("*.jsonl")) for trace in reader.ingest(path)]
+    assert len(traces) == 2
+    if harness == "claude_code":
+        lines = (tmp_path / "sessions-outcomes.jsonl").read_text().splitlines()
+        told = [json.loads(line) for line in lines]
+        assert [(each["resolved"], each["reward"]) for each in told] == [(True, 1.0), (False, 0.0)]
+        assert told[1]["reasons"][0] == "hack: reads the tests (it.py)"
+        assert len(read_outcome_file(tmp_path / "sessions-outcomes.jsonl")) == 2
 
 
 def test_episodes_at_once_do_not_meet(orchard_tasks: list[Task]) -> None:
