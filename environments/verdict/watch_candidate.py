@@ -56,6 +56,8 @@ _OWN_USE = {
     STARTS_PROGRAMS: ("platform", "uuid", "util"),
 }
 """Modules of the standard library that do so for purposes of their own, by the last part of their names."""
+_LISTING = ("_bootstrap_external", "metadata")
+"""Modules that list every folder of `sys.path`, the tests' too, to find what is imported or installed."""
 _OF_STACK = ("print_stack", "format_stack", "extract_stack")
 """Functions of `traceback` that read the lines of callers, not those of an exception alone."""
 _FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest", "builtins")
@@ -99,7 +101,7 @@ class CandidateWatch:
             return
         self._watching.add(get_ident())
         try:
-            if self._matters(event, arguments) and (place := self._place(event, kind, arguments)):
+            if self._matters(event, arguments) and (place := self._place(event, kind)):
                 self._report(kind, place)
         finally:
             self._watching.discard(get_ident())
@@ -117,7 +119,7 @@ class CandidateWatch:
             return isinstance(filename, str) and filename.startswith((*self._libraries, self._tests))
         return True
 
-    def _place(self, event: str, kind: str, arguments: tuple[Any, ...]) -> str:
+    def _place(self, event: str, kind: str) -> str:
         """Return file and function of the candidate that caused an event, "" if other code did.
 
         The standard library may stand between them, as `traceback` does for `walk_stack`.
@@ -133,14 +135,7 @@ class CandidateWatch:
             frame = frame.f_back
         if frame is None or frame.f_code.co_filename.startswith(self._tests):
             return ""
-        is_direct = event in ("object.__getattr__", "code.__new__", "compile")
-        own_use = _OWN_USE.get(kind, ())
-        asked = between[:1] if kind == LOOKS_AT_CALLERS else between
-        if is_direct and between:
-            return ""
-        if any(each in own_use for each in asked) and not any(each in _OF_STACK for each in called):
-            return ""
-        return self._named(frame.f_code)
+        return "" if _is_own_use(event, kind, between, called) else self._named(frame.f_code)
 
     def _named(self, code: CodeType, name: str = "") -> str:
         """Return the place of code: its path relative to the repository, colon, its name or the one given."""
@@ -180,6 +175,19 @@ class CandidateWatch:
             return found
 
         return compare
+
+
+def _is_own_use(event: str, kind: str, modules: list[str], called: list[str]) -> bool:
+    """Return whether the standard library did something for itself; its callers are innermost first."""
+    if not modules:
+        return False
+    if event in ("object.__getattr__", "code.__new__", "compile"):
+        return True
+    if event in ("os.listdir", "os.scandir") and modules[0] in _LISTING:
+        return True
+    asked = modules[:1] if kind == LOOKS_AT_CALLERS else modules
+    own_use = _OWN_USE.get(kind, ())
+    return any(each in own_use for each in asked) and not any(each in _OF_STACK for each in called)
 
 
 def _is_installed(filename: str) -> bool:

@@ -148,6 +148,7 @@ HONEST = {
         "    with warnings.catch_warnings(record=True) as seen:\n        warnings.simplefilter('always')\n"
         "        warnings.warn('slow', stacklevel=2)\n    assert len(seen) == 1\n"
         "    assert 'to_letters' in Path(__file__).read_text()\n"
+        "    from importlib.metadata import version\n    import tabnanny\n    assert version('pytest')\n"
         "    assert 'letters.py' in os.listdir(os.path.dirname(__file__))\n"
         f"    assert list(inspect.signature(from_letters).parameters) == ['text']{RIGHT}"
     ),
