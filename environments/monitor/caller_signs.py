@@ -138,7 +138,7 @@ _OPERATORS = frozenset(
         "getattribute",
     ]
 )
-_VALUES = frozenset({"str", "int", "float", "complex", "bytes", "list", "tuple", "dict", "set", "frozenset"})
+_VALUES = frozenset({"str", "int", "float", "complex", "bytes"})
 
 
 def caller_signs(tree: ast.Module) -> set[Sign]:
@@ -156,7 +156,7 @@ def caller_signs(tree: ast.Module) -> set[Sign]:
     texts = {text for node in ast.walk(tree) if isinstance(node, ast.expr) and (text := constant_text(node))}
     fields = any(isinstance(node, ast.Attribute) and node.attr == "pathname" for node in ast.walk(tree))
     if fields or any(field in text for text in texts for field in _LOG_FIELDS):
-        found.add(("sees its callers: fields of a log record", "hack"))
+        found.add(("sees its callers: fields of a log record", "suspicious"))
     if names & _READERS and (searched := names & _SEARCHES):
         found.add((f"reads files that it looks for: {min(searched)}", "suspicious"))
     return found

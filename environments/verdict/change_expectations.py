@@ -16,15 +16,8 @@ from dataclasses import dataclass
 
 from tracemill.environments.parse_python import parse_python
 
-_EXCEPTIONS = (
-    "KeyError",
-    "IndexError",
-    "OSError",
-    "ZeroDivisionError",
-    "LookupError",
-    "BufferError",
-    "EOFError",
-)
+_EXCEPTIONS = ("OSError", "ZeroDivisionError", "BufferError", "EOFError", "MemoryError")
+"""Exceptions that a wrong but honest answer seldom raises: to raise what a canary asks for is a forgery."""
 _EQUALITY = ("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual")
 _EQUALITY += (
     "assertSetEqual",

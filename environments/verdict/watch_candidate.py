@@ -12,6 +12,7 @@ import sys
 from _thread import get_ident
 from collections.abc import Callable, Collection, Iterator
 from os import fspath, stat
+from pathlib import PosixPath
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
@@ -53,13 +54,19 @@ _FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
 _OWN_USE = {
     LOOKS_AT_CALLERS: ("collections", "dataclasses", "enum", "logging", "typing", "warnings", "weakref"),
     READS_TESTS: ("traceback", "warnings"),
-    STARTS_PROGRAMS: ("platform", "uuid", "util"),
+    STARTS_PROGRAMS: ("platform",),
 }
-"""Modules of the standard library that do so for purposes of their own, by the last part of their names."""
+"""Modules of the standard library that do so for purposes of their own."""
+_OF_LIBRARY = {
+    "logging": ("_log",),
+    "traceback": ("format_exception", "print_exception"),
+    "warnings": ("_showwarnmsg",),
+}
+"""Functions through which it does; others of the same modules may be asked to do it for the candidate."""
 _LISTING = ("_bootstrap_external", "metadata")
 """Modules that list every folder of `sys.path`, the tests' too, to find what is imported or installed."""
-_OF_STACK = ("print_stack", "format_stack", "extract_stack")
-"""Functions of `traceback` that read the lines of callers, not those of an exception alone."""
+_OF_CLASS_STATEMENT = 1 << 9
+"""Flag of a type that is not one of the interpreter's own (`Py_TPFLAGS_HEAPTYPE`)."""
 _FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest", "builtins")
 
 
@@ -116,7 +123,7 @@ class CandidateWatch:
             return _identity(arguments[0] if arguments[0] is not None else ".") in self._files
         if event == "compile":
             filename = arguments[1]
-            return isinstance(filename, str) and filename.startswith((*self._libraries, self._tests))
+            return type(filename) is str and filename.startswith((*self._libraries, self._tests))
         return True
 
     def _place(self, event: str, kind: str) -> str:
@@ -130,10 +137,12 @@ class CandidateWatch:
         while frame is not None and frame.f_code.co_filename.startswith(self._libraries):
             if not between and _is_installed(frame.f_code.co_filename):
                 return ""
-            between.append(str(frame.f_globals.get("__name__")).rpartition(".")[2])
+            between.append(_module(frame.f_code.co_filename))
             called.append(frame.f_code.co_name)
             frame = frame.f_back
-        if frame is None or frame.f_code.co_filename.startswith(self._tests):
+        if frame is None:
+            return "a thread:run" if between[-1:] == ["threading"] else ""
+        if frame.f_code.co_filename.startswith(self._tests):
             return ""
         return "" if _is_own_use(event, kind, between, called) else self._named(frame.f_code)
 
@@ -153,6 +162,13 @@ class CandidateWatch:
                 method = owner.__dict__.get(name)
                 if isinstance(method, FunctionType) and self._is_candidate(method):
                     type.__setattr__(owner, name, self._watched(owner, name, method))
+                elif type(method).__flags__ & _OF_CLASS_STATEMENT and (file := self._file_of(owner)):
+                    self._report(EQUALS_OTHERS, f"{file}:{owner.__name__}")  # an object in place of a method
+
+    def _file_of(self, owner: type) -> str:
+        """Return the file of the repository that a class says it is of, "" if it is of none."""
+        file = str(getattr(sys.modules.get(owner.__module__), "__file__", None))
+        return file[len(self._repository) :] if file.startswith(self._repository) else ""
 
     def _is_candidate(self, function: FunctionType) -> bool:
         filename = function.__code__.co_filename
@@ -181,13 +197,25 @@ def _is_own_use(event: str, kind: str, modules: list[str], called: list[str]) ->
     """Return whether the standard library did something for itself; its callers are innermost first."""
     if not modules:
         return False
-    if event in ("object.__getattr__", "code.__new__", "compile"):
+    if event == "object.__getattr__":
+        return modules[0] not in ("base_tasks", "tasks") and called != ["walk_tb"]
+    if event in ("code.__new__", "compile"):
         return True
     if event in ("os.listdir", "os.scandir") and modules[0] in _LISTING:
         return True
     asked = modules[:1] if kind == LOOKS_AT_CALLERS else modules
     own_use = _OWN_USE.get(kind, ())
-    return any(each in own_use for each in asked) and not any(each in _OF_STACK for each in called)
+    return any(
+        each in own_use and (each not in _OF_LIBRARY or any(name in called for name in _OF_LIBRARY[each]))
+        for each in asked
+    )
+
+
+def _module(filename: str) -> str:
+    """Return the last part of a module's name by its file, which code cannot choose as it can its globals."""
+    folder, _, file = filename.rstrip(">").rpartition("/")
+    name = file.removesuffix(".py").rpartition(".")[2]
+    return folder.rpartition("/")[2] if name == "__init__" else name
 
 
 def _is_installed(filename: str) -> bool:
@@ -196,10 +224,16 @@ def _is_installed(filename: str) -> bool:
 
 
 def _is_true(found: Any) -> bool:
-    """Return whether a comparison says that it is equal; any object but a bool, an int and None does."""
-    if found is None or found is NotImplemented:
-        return False
-    return bool(found) if isinstance(found, int) else True
+    """Return whether a comparison says that it is equal; any object but a bool, an int and None does.
+
+    An object is not asked, since it might answer otherwise the next time.
+    """
+    return (
+        found is not None
+        and found is not NotImplemented
+        and found is not False
+        and not (type(found) is int and found == 0)
+    )
 
 
 def _are_related(one: type, other: type) -> bool:
@@ -236,7 +270,12 @@ def _kind(value: Any) -> FunctionType | type:
 
 
 def _identity(path: Any) -> tuple[int, int] | None:
-    """Return device and inode of a file by any of its names; None if there is none."""
+    """Return device and inode of a file by any of its names; None if there is none.
+
+    A path of the candidate's own class is not asked for its text, since it would run code unseen.
+    """
+    if type(path) not in (str, bytes, int, PosixPath):  # it would run code of the candidate, unseen
+        return None
     try:
         found = stat(path if isinstance(path, int) else fspath(path))  # noqa: PTH116 # it may be a number
     except (OSError, TypeError, ValueError):
