@@ -51,7 +51,16 @@ _RESULT_STARTS = (
     _REFUSED_EDIT,
 )
 _PROMPT_END = "bash-$"
-_ENVELOPE_STARTS = ('{"output":', '{"exit_code":', '{"success":', '{"error":')
+_ENVELOPE = re.compile(r'\{\s*"(?:output|stdout|stderr|exit_code|success|error)"\s*:')
+_OUTPUTS = frozenset(("output", "stdout", "stderr"))
+_EXIT_STARTS = ("Exit code: ", "Exit Code: ", "exit code ", "Process exited ", "Command failed ")
+_EXIT_LINE = re.compile(
+    r"(?:Exit [Cc]ode: (?P<told>-?\d+)[ \t\r]*(?:\n|\Z)|exit code (?P<whole>-?\d+)\s*\Z"
+    r"|Process exited with (?:exit )?code (?P<process>-?\d+)[ \t\r.]*(?:\n|\Z)"
+    r"|Command failed with (?:exit )?code (?P<command>\d+)\b)"
+)
+"""First lines that programs put in front of the output of a command."""
+_ERROR_TAG = ("<error>", "</error>")
 _TAIL = 800
 _EXITED_TAIL = 80
 _HEAD = 4000
@@ -130,8 +139,11 @@ def chat_text_error(text: str) -> tuple[bool | None, ErrorKind | None]:
     """
     if text.endswith(_PROMPT_END) and (shell := _prompt_lines(text)):
         text = text[: shell.start()]
-    if text.startswith(_ENVELOPE_STARTS) and (told := _failure_of_json_result(text)) is not None:
+    if text.startswith("{") and _ENVELOPE.match(text) and (told := _failure_of_json_result(text)):
         return told
+    if text.startswith(_EXIT_STARTS) and (line := _EXIT_LINE.match(text)):
+        failed = int(line[line.lastgroup or 0]) != 0
+        return failed, ErrorKind.EXIT_CODE if failed else None
     kind = error_kind_of(text, None) or _harness_error(text)
     if kind is not None:
         return True, kind
@@ -154,7 +166,8 @@ def _prompt_lines(text: str) -> re.Match[str] | None:
 def _failure_of_json_result(text: str) -> tuple[bool, ErrorKind | None] | None:
     """Return the success or failure that a JSON result reports, None if it reports neither.
 
-    Hermes writes output and exit code of a command, and for other tools whether they succeeded.
+    Hermes writes output and exit code of a command, and for other tools whether they succeeded. An object
+    that holds an `error` alone is a failure.
     """
     try:
         value = orjson.loads(text)
@@ -162,7 +175,8 @@ def _failure_of_json_result(text: str) -> tuple[bool, ErrorKind | None] | None:
         return None
     if not isinstance(value, dict):
         return None
-    code, success = value.get("exit_code") if "output" in value else None, value.get("success")
+    code = value.get("exit_code") if _OUTPUTS & value.keys() else None
+    success = False if value.keys() == {"error"} and value["error"] else value.get("success")
     if type(code) is int:
         return code != 0, ErrorKind.EXIT_CODE if code else None
     if success is False:
@@ -175,6 +189,8 @@ def _harness_error(text: str) -> ErrorKind | None:
     """Return the error that SWE-agent, mini-swe-agent, Pi or OpenClaw reports in a result's text."""
     if _EXITED in text[-_EXITED_TAIL:] and _EXITED_END.search(text, max(0, len(text) - _EXITED_TAIL)):
         return ErrorKind.EXIT_CODE
+    if text.startswith(_ERROR_TAG[0]) and text.rstrip().endswith(_ERROR_TAG[1]):
+        return ErrorKind.TOOL_ERROR
     start = len(_OBSERVATION) if text.startswith(_OBSERVATION) else 0
     if text.startswith(_REFUSED_EDIT, start) or text.endswith(_MALFORMED):
         return ErrorKind.TOOL_ERROR

@@ -27,7 +27,7 @@ def _records(path: Path, report: IngestReport) -> Iterator[Record]:
 
 FORMAT = SessionFormat(
     name="inspect_ai",
-    version=4,
+    version=5,
     dialects=("inspect_ai",),
     detect=_detect,
     detect_archive=_detect_archive,
