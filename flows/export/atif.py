@@ -2,14 +2,17 @@
 
 A message is a step; results of calls are the observation of the step that called. A message of the agent
 that was no action in this context is `is_copied_context`. Later contexts of a session continue the earlier
-file. What ATIF has no field for stands in `extra`: arguments that are no JSON object or not canonical, and
-whether a call failed.
+file. What ATIF has no field for stands in `extra`: arguments whose text the parsed object does not give,
+whether a call failed, the call of a result that is far from it, and the number of messages.
 """
 
-import json
+from contextlib import suppress
 from typing import Any
 
-from tracemill.flows.export.chat_rows import context_name, sole_model, wire_tool
+import orjson
+
+from tracemill.flows.export.chat_rows import context_name, sole_model, stand_in_tools, wire_tool
+from tracemill.ingesters.atif.own_export import HOLDS_RESULTS, NO_VERSION, plain_arguments
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Context, Step, Trace
 
@@ -22,7 +25,7 @@ def trajectory_of_context(trace: Trace, context: Context, continued_in: str | No
     fidelity = context.fidelity
     agent = {
         "name": trace.harness,
-        "version": trace.harness_version or "unknown",
+        "version": trace.harness_version or NO_VERSION,
         "model_name": sole_model(context),
         "tool_definitions": [wire_tool(tool) for tool in context.tools] or None,
     }
@@ -31,7 +34,10 @@ def trajectory_of_context(trace: Trace, context: Context, continued_in: str | No
         "fidelity": {"system": fidelity.system, "tools": fidelity.tools, "context": fidelity.context},
         "lost_from": context.lost_from or None,
         "approximate_from": context.approximate_from,
+        "messages": len(context.messages),
+        "stand_in_tools": stand_in_tools(context) or None,
         "outcome": trace.outcome,
+        "repository": trace.repository,
         "instance_id": trace.instance_id,
         "parent_trace_id": trace.parent_trace_id,
         "parent_call_id": trace.parent_call_id,
@@ -58,7 +64,8 @@ def _steps(context: Context) -> list[dict[str, Any]]:
             steps.append({"step_id": len(steps) + 1, **_step(message, actions.get(place))})
             continue
         if not steps or (steps[-1]["source"] != "agent" and "observation" not in steps[-1]):
-            steps.append({"step_id": len(steps) + 1, "source": "system", "message": ""})
+            holder = {"source": "system", "message": "", "extra": {HOLDS_RESULTS: True}}
+            steps.append({"step_id": len(steps) + 1, **holder})
         called = {call["tool_call_id"] for call in steps[-1].get("tool_calls", ())}
         steps[-1].setdefault("observation", {"results": []})["results"].append(_result(message, called))
     return steps
@@ -66,8 +73,9 @@ def _steps(context: Context) -> list[dict[str, Any]]:
 
 def _step(message: Message, action: Step | None) -> dict[str, Any]:
     step: dict[str, Any] = {"source": _SOURCES[message.role], "message": message.content}
+    step["extra"] = _result_facts(message, message.tool_call_id) or None
     if message.role != "assistant":
-        return step
+        return _said(step)
     step["reasoning_content"] = message.reasoning
     step["tool_calls"] = [_call(call) for call in message.tool_calls] or None
     if action is None:
@@ -79,31 +87,29 @@ def _step(message: Message, action: Step | None) -> dict[str, Any]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    """Return a call; its exact arguments are in `extra` if the parsed object does not reproduce them."""
-    parsed = call.parsed()
-    exact = parsed is not None and _compact(parsed) == call.arguments
-    told = {"tool_call_id": call.id, "function_name": call.name, "arguments": parsed or {}}
-    return told if exact else told | {"extra": {"arguments": call.arguments}}
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """Return a call; its exact arguments are in `extra` if the parsed object does not give them again."""
+    parsed = None
+    with suppress(orjson.JSONDecodeError):  # as the file is read: no NaN, no half of an emoji
+        parsed = orjson.loads(call.arguments)
+    told = {"tool_call_id": call.id, "function_name": call.name}
+    if isinstance(parsed, dict) and plain_arguments(parsed) == call.arguments:
+        return {**told, "arguments": parsed}
+    arguments = parsed if isinstance(parsed, dict) else {}
+    return {**told, "arguments": arguments, "extra": {"arguments": call.arguments}}
 
 
 def _result(message: Message, called: set[str]) -> dict[str, Any]:
     """Return a result, linked to its call if the same step makes the call."""
     call_id = message.tool_call_id
     joined = call_id in called
-    extra = _said(
-        {
-            "tool_call_id": None if joined else call_id,
-            "name": message.name,
-            "is_error": message.is_error,
-            "error_kind": message.error_kind,
-        }
-    )
+    extra = _result_facts(message, None if joined else call_id)
     told = {"source_call_id": call_id if joined else None, "content": message.content}
     return _said({**told, "extra": extra or None})
+
+
+def _result_facts(message: Message, call_id: str | None) -> dict[str, Any]:
+    failure = {"is_error": message.is_error, "error_kind": message.error_kind}
+    return _said({"tool_call_id": call_id, "name": message.name, **failure})
 
 
 def _metrics(step: Step) -> dict[str, Any]:

@@ -20,6 +20,7 @@ def row_of_context(trace: Trace, context: Context) -> dict[str, Any]:
         "id": context_name(trace, context),
         "messages": [_message(m, place in actions) for place, m in enumerate(context.messages)],
         "tools": [wire_tool(tool) for tool in context.tools],
+        "stand_in_tools": stand_in_tools(context),
         "model": sole_model(context),
         "harness": trace.harness,
         "harness_version": trace.harness_version,
@@ -53,6 +54,11 @@ def wire_tool(tool: ToolSpec) -> dict[str, Any]:
     if tool.origin != "recorded":
         del wire["function"]["parameters"]
     return wire
+
+
+def stand_in_tools(context: Context) -> list[str]:
+    """Return the names of the tools whose schema the session does not record."""
+    return [tool.name for tool in context.tools if tool.origin != "recorded"]
 
 
 def _message(message: Message, is_step: bool) -> dict[str, Any]:

@@ -2,29 +2,47 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.export.atif import trajectory_of_context
-from tracemill.flows.export.chat_rows import context_name, row_of_context
+from tracemill.flows.export.chat_rows import context_name, row_of_context, sole_model
 from tracemill.flows.export.session_traces import lines_of_context
 from tracemill.flows.run_state.run_records import read_workspace
 from tracemill.flows.run_state.stored_traces import read_traces
 from tracemill.records.errors import ConfigError
-from tracemill.records.trace import Context, Trace
+from tracemill.records.trace import Context, Step, Trace, Usage
 
 MESSAGES, ATIF, STS = "messages", "atif", "sts"
 EXPORT_FORMATS = (MESSAGES, ATIF, STS)
 NO_STEP = "contexts without a step, left out"
+_USAGE = "tokens or cost of a step"
+_FOLDER = "working folder of a step"
+_TIME = "time of a step"
+_MODEL = "model of a step: a row names one"
+_PARENT = "link of a subagent to its session"
+_FACTS_OF_STEPS: Mapping[str, Callable[[Context, Step], bool]] = {
+    _USAGE: lambda _, step: step.usage != Usage(),
+    _FOLDER: lambda _, step: step.cwd is not None,
+    _TIME: lambda _, step: step.timestamp is not None,
+    _MODEL: lambda context, step: step.model is not None and sole_model(context) is None,
+}
+_NO_PLACE: Mapping[str, Sequence[str]] = {
+    MESSAGES: (_USAGE, _FOLDER, _TIME, _MODEL),
+    ATIF: (_FOLDER,),
+    STS: (_USAGE, _FOLDER),
+}
+"""Facts of steps that a format has no place for."""
 
 
 def export_traces(settings: RunSettings, name: str, out: Path) -> dict[str, Any]:
     """Write every stored trace in a format to a new or empty folder; return a record of the files.
 
-    Text that was redacted by another version is redacted again. Raises ConfigError for an unknown format
+    Text that was redacted by another version is redacted again. The record counts under `no_place` what the
+    format cannot hold, or its reader does not read again. Raises ConfigError for an unknown format
     and for a folder that holds files, WorkspaceError if there is no workspace of redacted text.
     """
     if name not in EXPORT_FORMATS:
@@ -39,8 +57,9 @@ def export_traces(settings: RunSettings, name: str, out: Path) -> dict[str, Any]
     except OSError as error:
         problem = f"{out} cannot be written: {error.strerror or error}"
         raise ConfigError(problem, "a folder with room", "remove it and export again") from None
-    told = {key: counts[key] for key in ("traces", "contexts", "steps", "files")}
-    return {"format": name, "out": str(out), **told, "left_out": +Counter({NO_STEP: counts[NO_STEP]})}
+    told = {key: counts.pop(key, 0) for key in ("traces", "contexts", "steps", "files")}
+    left_out = Counter({NO_STEP: counts.pop(NO_STEP, 0)})
+    return {"format": name, "out": str(out), **told, "left_out": +left_out, "no_place": +counts}
 
 
 def _write(traces: Iterable[Trace], name: str, out: Path) -> Counter[str]:
@@ -66,14 +85,25 @@ def contexts_of(trace: Trace, counts: Counter[str]) -> list[Context]:
     return kept
 
 
+def _count_no_place(trace: Trace, contexts: Iterable[Context], name: str, counts: Counter[str]) -> None:
+    """Count what a format has no place for."""
+    counts[_PARENT] += trace.parent_trace_id is not None
+    for fact in _NO_PLACE[name]:
+        holds = _FACTS_OF_STEPS[fact]
+        counts[fact] += sum(holds(context, step) for context in contexts for step in context.steps)
+
+
 def _rows(traces: Iterable[Trace], counts: Counter[str]) -> Iterator[Mapping[str, Any]]:
     for trace in traces:
-        yield from (row_of_context(trace, context) for context in contexts_of(trace, counts))
+        contexts = contexts_of(trace, counts)
+        _count_no_place(trace, contexts, MESSAGES, counts)
+        yield from (row_of_context(trace, context) for context in contexts)
 
 
 def _write_files(trace: Trace, name: str, out: Path, counts: Counter[str]) -> int:
     """Write a file for each context; return their number."""
     contexts = contexts_of(trace, counts)
+    _count_no_place(trace, contexts, name, counts)
     suffix = ".json" if name == ATIF else ".jsonl"
     names = [context_name(trace, context) + suffix for context in contexts]
     for context, here, then in zip(contexts, names, [*names[1:], None], strict=True):

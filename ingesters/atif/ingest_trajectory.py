@@ -8,11 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.atif.continuations import join_traces, read_continuations
+from tracemill.ingesters.atif.own_export import NO_VERSION, is_own_export, own_context, own_outcome
 from tracemill.ingesters.atif.steps import (
+    STEP_KEYS,
+    UNVERIFIED,
+    is_verified_version,
     step_action,
     step_metadata,
     step_observations,
@@ -35,10 +39,9 @@ from tracemill.ingesters.reading.row_files import row_file
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import Message
-from tracemill.records.trace import Context, ContextStart, Fidelity, Outcome, Trace
+from tracemill.records.trace import Context, Fidelity, Outcome, Trace
 
 DIALECT = "atif"
-_STARTS = get_args(ContextStart)
 COPIED = "answer copied from another trajectory"
 HARNESS_NOTE = "note of the harness, not known to be shown"
 NO_MODEL = "step of the agent that no model made"
@@ -81,6 +84,11 @@ def traces_of_trajectory(row: Any, path: Path | None, origin: str, report: Inges
         report.skipped[NOT_STEPS] += 1
         return []
     report.records.update(record_type(step.get("source")) for step in listed)
+    report.unknown.update(
+        f"step key {record_type(key)}" for step in listed for key in step.keys() - STEP_KEYS
+    )
+    if not is_verified_version(run.get("schema_version")):
+        report.flags[UNVERIFIED] += 1
     children = run.get("subagent_trajectories")
     inner = [as_mapping(child) for child in children] if isinstance(children, list) else []
     traces = [each for child in inner for each in traces_of_trajectory(child, None, origin, report)]
@@ -125,25 +133,22 @@ def _trace(
     run: Mapping[str, Any], listed: list[Any], path: Path | None, origin: str, report: IngestReport
 ) -> Trace | None:
     agent = as_mapping(run.get("agent"))
+    if is_own_export(run):
+        return _own_trace(run, listed, agent, origin, report)
     name = (first_text(agent.get("name")) or "unknown").lower().replace("-", "_")
-    contexts = [_as_exported(each, run) for each in _contexts(listed, agent, report)]
+    contexts = _contexts(listed, agent, report)
     if not contexts:
         return None
-    tools = parse_openai_tools(
-        agent.get("tool_definitions"),
-        [call for context in contexts for call in collect_message_calls(context.messages)],
-        harness_for(name),
-    )
-    if tools:
-        contexts = [
-            replace(each, tools=tools, fidelity=replace(each.fidelity, tools="recorded")) for each in contexts
-        ]
+    calls = [call for context in contexts for call in collect_message_calls(context.messages)]
+    tools = parse_openai_tools(agent.get("tool_definitions"), calls, harness_for(name))
+    if any(tool.origin == "recorded" for tool in tools):
+        contexts = [replace(each, fidelity=replace(each.fidelity, tools="recorded")) for each in contexts]
     return Trace(
         trace_id=_trace_seed(run),
         source=DIALECT,
         dialect=DIALECT,
         harness=name,
-        contexts=tuple(contexts),
+        contexts=tuple(replace(each, tools=tools) for each in contexts),
         harness_version=first_text(agent.get("version")),
         outcome=_outcome(run, path),
         started_at=next((step.timestamp for step in contexts[0].steps if step.timestamp), None),
@@ -151,19 +156,32 @@ def _trace(
     )
 
 
-def _as_exported(context: Context, run: Mapping[str, Any]) -> Context:
-    """Return a context with the fidelity and the start that `tracemill export` recorded with it."""
+def _own_trace(
+    run: Mapping[str, Any], listed: list[Any], agent: Mapping[str, Any], origin: str, report: IngestReport
+) -> Trace | None:
+    """Return the trace of a trajectory that tracemill wrote, None without a step."""
+    context = own_context(run, listed, report)
+    if context is None:
+        return None
+    name, version = first_text(agent.get("name")) or "unknown", first_text(agent.get("version"))
+    harness = harness_for(name, version)
+    tools = parse_openai_tools(
+        agent.get("tool_definitions"), collect_message_calls(context.messages), harness
+    )
     extra = as_mapping(run.get("extra"))
-    told, start = as_mapping(extra.get("fidelity")), extra.get("context_start")
-    if told.get("context") not in ("complete", "approximate", "lost") or start not in _STARTS:
-        return context
-    lost_from, since = extra.get("lost_from"), extra.get("approximate_from")
-    return replace(
-        context,
-        start=start,
-        fidelity=replace(context.fidelity, context=told["context"]),
-        lost_from=lost_from if isinstance(lost_from, int) else 0,
-        approximate_from=since if isinstance(since, int) else None,
+    return Trace(
+        trace_id=_trace_seed(run),
+        source=DIALECT,
+        dialect=DIALECT,
+        harness=name,
+        contexts=(replace(context, tools=tools),),
+        harness_version=None if version == NO_VERSION else version,
+        repository=first_text(extra.get("repository")),
+        instance_id=first_text(extra.get("instance_id")),
+        licence=first_text(extra.get("licence")),
+        outcome=own_outcome(run),
+        started_at=next((step.timestamp for step in context.steps if step.timestamp), None),
+        origin=origin,
     )
 
 

@@ -1,5 +1,6 @@
 """Parse steps of ATIF trajectories."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,10 +14,19 @@ from tracemill.ingesters.common.openai_messages import (
     unread_content,
 )
 from tracemill.ingesters.reading.result_text import image_url_placeholder
-from tracemill.records.message import ErrorKind, Message, ToolCall
+from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Usage
 
-_KINDS = frozenset(kind.value for kind in ErrorKind)
+UNVERIFIED = "trajectory of a version of ATIF that this reader was not checked with"
+_VERIFIED = re.compile(r"ATIF-v1\.[0-8](?:\.\d+)?")
+_STEP_TEXT = """step_id timestamp source model_name reasoning_effort message reasoning_content tool_calls
+    observation metrics extra is_copied_context llm_call_count"""
+STEP_KEYS = frozenset(_STEP_TEXT.split())
+
+
+def is_verified_version(version: Any) -> bool:
+    """Return whether a `schema_version` is one of 1.0 to 1.8."""
+    return isinstance(version, str) and _VERIFIED.fullmatch(version) is not None
 
 
 def unread_step(step: Mapping[str, Any]) -> list[str]:
@@ -63,8 +73,7 @@ def step_action(step: Mapping[str, Any]) -> Message:
         ToolCall(
             first_text(call.get("tool_call_id")) or f"call-{step.get('step_id')}-{place}",
             str(call["function_name"]),
-            first_text(as_mapping(call.get("extra")).get("arguments"))
-            or openai_argument_text(call.get("arguments")),
+            openai_argument_text(call.get("arguments")),
         )
         for place, call in enumerate(map(as_mapping, listed))
     )
@@ -83,19 +92,10 @@ def step_observations(step: Mapping[str, Any], action: Message) -> list[Message]
         text = step_text(result.get("content"))
         call_id = first_text(result.get("source_call_id")) or (ids[0] if len(ids) == 1 else None)
         if call_id is not None and call_id in ids:
-            observations.append(_result(result, text, call_id))
+            observations.append(make_chat_observation("tool", text, call_id))
         elif text:
             observations.append(make_chat_observation("user", text))
     return observations
-
-
-def _result(result: Mapping[str, Any], text: str, call_id: str) -> Message:
-    """Return a result; whether it failed comes from `extra`, which `tracemill export` writes, or its text."""
-    extra = as_mapping(result.get("extra"))
-    failed, kind = extra.get("is_error"), extra.get("error_kind")
-    if not isinstance(failed, bool):
-        return make_chat_observation("tool", text, call_id)
-    return Message("tool", text, (), call_id, None, failed, kind if kind in _KINDS else None)
 
 
 def step_metadata(step: Mapping[str, Any], agent: Mapping[str, Any]) -> StepMetadata:

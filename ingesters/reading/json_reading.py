@@ -45,10 +45,10 @@ class UnreadLines:
     def _count(self) -> int:
         return sum(self._skipped[reason] for reason in _LINE_FAULTS if reason in self._skipped)
 
-    def passed(self) -> bool:
-        """Return whether a line was skipped since the last call."""
+    def passed(self) -> int:
+        """Return the number of lines skipped since the last call."""
         before, self._seen = self._seen, self._count()
-        return self._seen > before
+        return self._seen - before
 
 
 def iter_json_lines(

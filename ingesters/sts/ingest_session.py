@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.common.chat_messages import PairedMessages, make_chat_observation
-from tracemill.ingesters.common.flags import NO_ACTION
+from tracemill.ingesters.common.flags import CHANGED_EXPORT, NO_ACTION
 from tracemill.ingesters.common.growing_context import StepMetadata
 from tracemill.ingesters.common.openai_messages import (
     as_mapping,
@@ -30,7 +30,7 @@ from tracemill.ingesters.sts.attachments import text_with_attachments, unread_at
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import ErrorKind, Message, ToolCall
-from tracemill.records.trace import Context, ContextStart, Fidelity, Step, Trace
+from tracemill.records.trace import Context, ContextStart, Fidelity, Outcome, Step, Trace
 
 DIALECT = "sts"
 ROLES = ("user", "assistant", "system", "tool")
@@ -40,6 +40,8 @@ NO_STEP_HERE = "answer that is no step"
 NO_PARENT = "message whose parent is not in the file"
 _STARTS = get_args(ContextStart)
 _KINDS = frozenset(kind.value for kind in ErrorKind)
+_KnownResult = tuple[bool | None, str | None, str | None]
+"""Whether a result failed, its error kind, and the name of its tool."""
 
 
 @dataclass(slots=True)
@@ -58,7 +60,7 @@ class STSSession:
     paired: PairedMessages = field(default_factory=PairedMessages)
     steps: list[Step] = field(default_factory=list)
     copied: frozenset[int] = frozenset()
-    results: Mapping[int, tuple[bool | None, str | None]] = field(default_factory=dict)
+    results: Mapping[str | int, _KnownResult] = field(default_factory=dict)
     place: int = 0
     lost_from: int | None = None
     lost: bool = False
@@ -68,9 +70,14 @@ class STSSession:
     last: str | None = None
 
     def __post_init__(self) -> None:
-        self.own = isinstance(self.header.get("results"), list)
+        self.own = type(self.header.get("messages")) is int and isinstance(self.header.get("results"), list)
         self.copied = frozenset(each for each in _listed(self.header, "copied") if isinstance(each, int))
         self.results = dict(each for row in _listed(self.header, "results") if (each := _known_result(row)))
+
+    def pass_lines(self, count: int) -> None:
+        """Pass over lines that could not be read; each is a message that the agent saw."""
+        self.lost = True
+        self.place += count
 
     def add(self, message: Mapping[str, Any]) -> None:
         """Add a message; it is a step if it is an answer of the model."""
@@ -148,11 +155,14 @@ class STSSession:
         if role == "assistant":
             named = [each for each in _listed(message, "toolCalls") if _name(each)]
             calls = tuple(_call(each, f"{self.place}-{number}") for number, each in enumerate(named))
-            return Message("assistant", text, calls, reasoning=first_text(message.get("reasoningContent")))
-        if self.place in self.results:
-            failed, kind = self.results[self.place]
-            plain = "tool" if role == "tool" else "user"
-            return Message(plain, text, (), call_id, is_error=failed, error_kind=kind)
+            thought = message.get("reasoningContent")
+            thought = thought if isinstance(thought, str) and (thought or self.own) else None
+            return Message("assistant", text, calls, reasoning=thought)
+        known = self.results.get(call_id) if role == "tool" and call_id else None
+        known = known or self.results.get(self.place)
+        if known is not None:
+            failed, kind, tool = known
+            return Message("tool" if role == "tool" else "user", text, (), call_id, tool, failed, kind)
         if role == "tool" and self.own:
             return Message("tool", text, tool_call_id=call_id)
         if role == "tool":
@@ -161,6 +171,10 @@ class STSSession:
 
     def finish(self) -> Trace | None:
         """Return the trace of the session, None if it holds no step."""
+        count = self.header.get("messages")
+        if self.own and self.place != count:
+            self.report.flags[CHANGED_EXPORT] += 1
+            self.lost_from = 0
         self._close()
         if not self.contexts:
             self.report.skipped[NO_STEP] += 1
@@ -170,6 +184,7 @@ class STSSession:
         version = first_text(header.get("harness_version"))
         calls = collect_message_calls(message for each in self.contexts for message in each.messages)
         tools = parse_openai_tools(header.get("tools"), calls, harness_for(harness, version))
+        outcome: Any = header.get("outcome")
         return Trace(
             trace_id=make_trace_id(DIALECT, harness, first_text(header.get("id")) or ""),
             source=DIALECT,
@@ -177,7 +192,10 @@ class STSSession:
             harness=harness,
             contexts=tuple(replace(each, tools=tools) for each in self.contexts),
             harness_version=version,
+            repository=first_text(header.get("repository")),
+            instance_id=first_text(header.get("instance_id")),
             licence=first_text(header.get("licence")),
+            outcome=outcome if self.own and outcome in get_args(Outcome) else "unknown",
             started_at=next((s.timestamp for each in self.contexts for s in each.steps if s.timestamp), None),
             origin=self.origin,
         )
@@ -185,13 +203,14 @@ class STSSession:
     def _context(self, messages: tuple[Message, ...]) -> Context:
         """Return the context with the fidelity that the header records, else `approximate`."""
         header = self.header
-        told = as_mapping(header.get("fidelity"))
+        told = as_mapping(header.get("fidelity")) if self.own else {}
         unasked = all(each.role != "user" for each in messages[: self.steps[0].cut])
         own: Any = told.get("context")
         known = own in ("complete", "approximate", "lost")
         context: Any = own if known else "lost" if unasked else "approximate"
-        lost_from = header.get("lost_from") if own == "lost" else self.lost_from
-        since = header.get("approximate_from") if self.own else 0
+        recorded_from = (_index(header.get("lost_from")) or 0) if own == "lost" else None
+        lost_from = min((each for each in (self.lost_from, recorded_from) if each is not None), default=0)
+        since = _index(header.get("approximate_from")) if self.own else 0
         has_system = bool(messages) and messages[0].role == "system"
         fidelity = Fidelity(
             system="recorded" if told.get("system", "recorded") == "recorded" and has_system else "absent",
@@ -206,8 +225,8 @@ class STSSession:
             start if start in _STARTS else self.start,
             (),
             fidelity,
-            lost_from if isinstance(lost_from, int) else 0,
-            since if isinstance(since, int) else None,
+            lost_from,
+            since,
         )
 
 
@@ -222,8 +241,8 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace | None]:
     unread = UnreadLines(report)
     for _, line in iter_json_lines(path, report):
         kind = line.get("type")
-        if unread.passed() and session is not None:
-            session.lost = True
+        if (passed := unread.passed()) and session is not None:
+            session.pass_lines(passed)
         if kind == "session":
             if session is not None:
                 yield session.finish()
@@ -237,6 +256,8 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace | None]:
         else:
             session.add(as_mapping(line.get("message")))
     if session is not None:
+        if passed := unread.passed():
+            session.pass_lines(passed)
         yield session.finish()
 
 
@@ -274,11 +295,15 @@ def _call(call: Any, fallback: str) -> ToolCall:
     return ToolCall(first_text(call.get("id")) or fallback, _name(call) or "", arguments)
 
 
-def _known_result(row: Any) -> tuple[int, tuple[bool | None, str | None]] | None:
-    """Return place, failure and its kind of an entry of `results`, None for any other value."""
-    if not isinstance(row, list) or len(row) not in (2, 3):
+def _index(value: Any) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def _known_result(row: Any) -> tuple[str | int, _KnownResult] | None:
+    """Return the key of an entry of `results` and what it tells, None for any other value."""
+    if not isinstance(row, list) or not 2 <= len(row) <= 4:
         return None
-    place, failed, kind = row[0], row[1], row[2] if len(row) > 2 else None
-    if not isinstance(place, int) or not isinstance(failed, bool | None):
+    key, failed, kind, name = (*row, None, None)[:4]
+    if not isinstance(key, str | int) or not isinstance(failed, bool | None):
         return None
-    return place, (failed, kind if isinstance(kind, str) and kind in _KINDS else None)
+    return key, (failed, kind if isinstance(kind, str) and kind in _KINDS else None, first_text(name))

@@ -155,9 +155,8 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
         fidelity, lost_from = replace(fidelity, context="lost"), unanswered
     if _exported_harness(row):
         version = first_text(row.get("harness_version"))
-        if (known := row["fidelity"].get("context")) in ("approximate", "lost"):
-            fidelity, lost_from = replace(fidelity, context=known), _index(row.get("lost_from")) or 0
-            approximate_from = _index(row.get("approximate_from"))
+        fidelity, lost_from = _exported_fidelity(row["fidelity"], fidelity), _index(row.get("lost_from")) or 0
+        approximate_from = _index(row.get("approximate_from"))
     instance = first_text(row.get("instance_id"))
     return Trace(
         trace_id=make_trace_id(
@@ -228,6 +227,16 @@ def _exported_harness(row: Mapping[str, Any]) -> str | None:
     """Return the harness of a row that `tracemill export` wrote, None for any other row."""
     named = first_text(row.get("harness"))
     return named if named and isinstance(row.get("fidelity"), dict) else None
+
+
+def _exported_fidelity(told: Mapping[str, Any], read: Fidelity) -> Fidelity:
+    """Return the fidelity that a row of `tracemill export` records; parts it does not say are as read."""
+    system, tools, context = told.get("system"), told.get("tools"), told.get("context")
+    return Fidelity(
+        system if system in ("recorded", "absent") else read.system,
+        tools if tools in ("recorded", "absent") else read.tools,
+        context if context in ("complete", "approximate", "lost") else read.context,
+    )
 
 
 def _as_chat(raw: _RawRun, row: Mapping[str, Any]) -> _RawRun:

@@ -3,8 +3,7 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "inputs"
 EXAMPLES = ROOT / "examples" / "sessions"
 REAL = os.environ.get("TRACEMILL_REAL_TRACES")
-SOURCES = ("claude_code", "openhands", "swe_agent", "mini_swe_agent", "swe_gym")
+SOURCES = ("claude_code", "codex", "openhands", "swe_agent", "mini_swe_agent", "swe_gym")
 FOLDERS = [root / source for root in (GOLDEN, *([Path(REAL)] if REAL else [])) for source in SOURCES]
 
 
@@ -51,18 +50,35 @@ def told(message: Message) -> tuple[Any, ...]:
     return (message.role, message.content, calls, message.tool_call_id or None, message.is_error, thought)
 
 
+def assert_read_again_as_equal(trace: Trace, context: Context, read: Trace) -> None:
+    """Hold every state of a context that was exported and read again to the first one, byte for byte."""
+    (again,) = read.contexts
+    assert again.messages == context.messages, trace.trace_id
+    assert [(s.cut, s.model) for s in again.steps] == [(s.cut, s.model) for s in context.steps]
+    before = [state.fidelity for state in trace.states() if state.context is context]
+    assert [state.fidelity for state in read.states()] == before
+    assert (again.tools, again.start) == (context.tools, context.start)
+    told, first = (
+        (each.harness, each.harness_version, each.outcome, each.repository, each.instance_id)
+        for each in (read, trace)
+    )
+    assert told == first
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: "-".join(folder.parts[-2:]))
 def test_exported_chat_rows_are_read_as_the_same_states(folder: Path) -> None:
     contexts = steps = 0
     for trace, context in recorded(folder):
         report = IngestReport("")
-        read = trace_of_gym_row(through_json(row_of_context(trace, context)), "x", report)
+        row = through_json(row_of_context(trace, context))
+        read = trace_of_gym_row(row, "x", report)
         assert read is not None, (trace.trace_id, dict(report.skipped))
         (again,) = read.contexts
         assert [told(m) for m in again.messages] == [told(m) for m in context.messages]
         assert [step.cut for step in again.steps] == [step.cut for step in context.steps]
         states, before = list(read.states()), [s for s in trace.states() if s.context is context]
         assert [state.fidelity for state in states] == [state.fidelity for state in before]
+        assert row.get("stand_in_tools", []) == [t.name for t in context.tools if t.origin != "recorded"]
         assert {(t.name, t.description, t.origin) for t in again.tools} == {
             (t.name, t.description, t.origin) for t in context.tools
         }
@@ -113,63 +129,93 @@ def test_our_own_reader_reads_exported_session_traces_as_the_same_states(
         (source,) = discover([path])
         assert source.dialect == "sts"
         (read,), report = ingest_source(source)
+        assert_read_again_as_equal(trace, context, read)
         (again,) = read.contexts
-        assert [told(m) for m in again.messages] == [told(m) for m in context.messages], trace.trace_id
-        assert [m.error_kind for m in again.messages] == [m.error_kind for m in context.messages]
-        assert [step.cut for step in again.steps] == [step.cut for step in context.steps]
-        assert [step.model for step in again.steps] == [step.model for step in context.steps]
-        before = [state.fidelity for state in trace.states() if state.context is context]
-        assert [state.fidelity for state in read.states()] == before
-        assert (again.tools, again.start) == (context.tools, context.start)
-        assert (read.harness, read.harness_version) == (trace.harness, trace.harness_version)
         assert (dict(report.unknown), report.error) == ({}, None)
         steps += len(again.steps)
     assert steps >= (30 if GOLDEN in folder.parents else 12)
-
-
-def sent(messages: Iterable[Message]) -> list[Any]:
-    """What was sent, with the results of one answer as a set: ATIF puts them in the order of their calls."""
-    told_of = [
-        (m.role, m.content, [(c.id, c.name, c.parsed()) for c in m.tool_calls], m.tool_call_id or "")
-        for m in messages
-    ]
-    runs = groupby(told_of, key=lambda message: message[0] == "tool")
-    return [sorted(run, key=str) if results else list(run) for results, run in runs]
-
-
-def calls_of(message: Message) -> list[Any]:
-    """The calls of an answer, their arguments to the letter but for the space that JSON leaves free."""
-    return [(call.name, call.parsed() or call.arguments) for call in message.tool_calls]
-
-
-def answers_its_calls(messages: Iterable[Message]) -> bool:
-    """Whether every result answers a call of the answer before it, and no call has two."""
-    open_calls: set[str] = set()
-    for message in messages:
-        if message.role == "assistant":
-            open_calls = {call.id for call in message.tool_calls}
-        elif message.role == "tool":
-            if message.tool_call_id not in open_calls:
-                return False
-            open_calls.remove(message.tool_call_id)
-    return True
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: "-".join(folder.parts[-2:]))
 def test_our_own_reader_reads_exported_trajectories_as_the_same_states(folder: Path) -> None:
     read = 0
     for trace, context in recorded(folder):
-        if not answers_its_calls(context.messages):
-            continue
         value = through_json(trajectory_of_context(trace, context, None))
-        (again,) = traces_of_trajectory(value, None, "x", IngestReport(""))[0].contexts
-        assert sent(again.messages) == sent(context.messages), trace.trace_id
-        assert [calls_of(m) for m in again.messages] == [calls_of(m) for m in context.messages]
-        assert again.start == context.start
-        assert again.fidelity.context == context.fidelity.context
-        assert [step.cut for step in again.steps] == [step.cut for step in context.steps]
+        report = IngestReport("")
+        (again,) = traces_of_trajectory(value, None, "x", report)
+        assert_read_again_as_equal(trace, context, again)
+        assert (dict(report.unknown), dict(report.skipped)) == ({}, {})
         read += 1
     assert read >= (8 if GOLDEN in folder.parents else 2)
+
+
+def odd() -> tuple[Trace, Context]:
+    """A context that formats have no fields for: late results, odd arguments, two system prompts."""
+    texts = ('{"b": 1, "a": 2}', '{"a":1,"a":2}', '{"n":NaN}', '{"n":12345678901234567890123}', "", "[1]")
+    calls = tuple(ToolCall(f"c{place}", "count", text) for place, text in enumerate(texts))
+    results = (
+        Message("tool", "second first", tool_call_id="c1", name="count", is_error=False),
+        Message("tool", "ERROR: one", tool_call_id="c0", is_error=None),
+    )
+    late = Message("tool", "late", tool_call_id="c2", is_error=True, error_kind="timeout")
+    messages = (
+        Message("system", "Mend the orchard."),
+        Message("system", ""),
+        Message("user", "Count the pears."),
+        Message("assistant", "", calls, reasoning=""),
+        *results,
+        Message("system", "Two minutes are left."),
+        late,
+        Message("tool", "nobody asked", tool_call_id="c9"),
+        Message("user", "no", is_error=True, error_kind="user_rejection"),
+        Message("assistant", "Again.", (ToolCall("c0", "count", "{}"),)),
+        Message("tool", "ten", tool_call_id="c0", is_error=True, error_kind="tool_error"),
+        Message("assistant", "Nine."),
+    )
+    steps = (Step(0, 3, "orchard/picker"), Step(1, 10, "orchard/picker"), Step(2, 12, "orchard/other"))
+    fidelity = Fidelity("recorded", "absent", "lost")
+    context = Context(0, messages, steps, "compaction", (), fidelity, lost_from=1)
+    facts = {"repository": "orchard/pears", "instance_id": "orchard__pears-1", "outcome": "not_resolved"}
+    return Trace("odd", "made", "made", "claude_code", (context,), **facts), context  # type: ignore[arg-type]
+
+
+def test_odd_states_are_read_again_from_a_trajectory_and_a_changed_one_is_lost() -> None:
+    trace, context = odd()
+    value = through_json(trajectory_of_context(trace, context, None))
+    assert faults_of(value) == []
+    (again,) = traces_of_trajectory(value, None, "x", IngestReport(""))
+    assert_read_again_as_equal(trace, context, again)
+    del value["steps"][1]
+    report = IngestReport("")
+    (again,) = traces_of_trajectory(value, None, "x", report)
+    assert [state.fidelity.context for state in again.states()] == ["lost"] * 3
+    assert report.flags == {"export that lacks messages, or holds more of them than were written": 1}
+
+
+def test_odd_states_are_read_again_from_a_session_trace_and_a_changed_one_is_lost(tmp_path: Path) -> None:
+    trace, context = odd()
+    lines = [json.dumps(line) for line in lines_of_context(trace, context)]
+    assert json.loads(lines[0])["results"] == [
+        ["c1", False, None, "count"],
+        ["c2", True, "timeout"],
+        [9, True, "user_rejection"],
+        [11, True, "tool_error"],
+    ]
+    path = tmp_path / "odd.jsonl"
+    path.write_text("\n".join(lines))
+    (read,), _ = ingest_source(discover([path])[0])
+    assert_read_again_as_equal(trace, context, read)
+    path.write_text("\n".join(lines[:8] + lines[9:]))
+    (read,), report = ingest_source(discover([path])[0])
+    assert [state.fidelity.context for state in read.states()] == ["lost"] * 3
+    assert report.flags["export that lacks messages, or holds more of them than were written"] == 1
+    path.write_text("\n".join([*lines[:6], lines[6][:20], *lines[7:]]))
+    (read,), report = ingest_source(discover([path])[0])
+    assert [state.fidelity.context for state in read.states()] == ["complete", "lost", "lost"]
+    assert [m.error_kind for m in read.contexts[0].messages if m.is_error] == [
+        *("timeout", "user_rejection", "tool_error"),
+    ]
+    assert report.flags == {}
 
 
 def test_an_exported_session_of_several_contexts_is_read_as_one_again(tmp_path: Path) -> None:
@@ -253,6 +299,7 @@ def test_a_trajectory_says_what_a_field_cannot_hold_in_extra() -> None:
     assert value["extra"] == {
         "context_start": "compaction",
         "fidelity": {"system": "recorded", "tools": "absent", "context": "approximate"},
+        "messages": 8,
         "outcome": "unknown",
         "licence": "mit",
     }
@@ -269,7 +316,9 @@ def test_a_session_trace_is_a_header_and_a_line_for_each_message() -> None:
         "context_start": "compaction",
         "fidelity": {"system": "recorded", "tools": "absent", "context": "approximate"},
         "copied": [2],
-        "results": [[4, False], [6, True, "tool_error"]],
+        "messages": 8,
+        "results": [["a", False], ["b", True, "tool_error"]],
+        "outcome": "unknown",
         "licence": "mit",
     }
     assert {line["type"] for line in lines} == {"message"}
@@ -329,6 +378,19 @@ def test_what_is_to_be_redacted_since_is_redacted_on_the_way_out(tmp_path: Path)
         for form in ("messages", "atif", "sts")
     }
     assert [("known_high" in text) for text in texts.values()] == [True] * 3 + [False] * 3
+
+
+def test_what_a_format_has_no_place_for_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app(["ingest", str(EXAMPLES), "-w", str(tmp_path / "w")], standalone_mode=False)
+    capsys.readouterr()
+    found = {}
+    for name in ("messages", "atif", "sts"):
+        out = ["-o", str(tmp_path / name), "-w", str(tmp_path / "w"), "--json"]
+        app(["export", "--format", name, *out], standalone_mode=False)
+        found[name] = json.loads(capsys.readouterr().out)["no_place"]
+    assert set(found["messages"]) >= {"tokens or cost of a step", "time of a step"}
+    assert set(found["atif"]) == {"working folder of a step"}
+    assert set(found["sts"]) == {"working folder of a step", "tokens or cost of a step"}
 
 
 def test_a_context_without_a_step_is_counted() -> None:

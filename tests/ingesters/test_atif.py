@@ -10,6 +10,7 @@ import pytest
 
 import tracemill as tm
 from tracemill.harnesses.operations import find_operation_and_target
+from tracemill.ingesters.census import take_census
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
@@ -170,6 +171,29 @@ def test_what_is_not_understood_is_left_out_and_counted(tmp_path: Path) -> None:
     _, report = ingest_source(discover([cut])[0])
     assert report.error is not None
     assert "does not parse" in report.error
+
+
+def test_an_unknown_key_and_a_version_that_was_not_checked_are_counted(tmp_path: Path) -> None:
+    steps = [
+        {"step_id": 1, "source": "user", "message": "Go.", "future_key": 1},
+        {"step_id": 2, "source": "agent", "message": "Ok."},
+    ]
+    _, report = _read(_write(tmp_path / "a.json", steps))
+    assert (report.flags, report.unknown) == ({}, {"step key future_key": 1})
+    for version in ("ATIF-v1.9", "ATIF-v2.0", "ATIF-v1.10"):
+        path = _write(tmp_path / "a.json", steps, schema_version=version)
+        (trace,), report = _read(path)
+        assert report.flags == {"trajectory of a version of ATIF that this reader was not checked with": 1}
+        assert trace.contexts[0].fidelity.context == "approximate"
+        census = take_census([path]).to_json()["formats"][0]
+        assert census["unknown_kinds"] == {"version unverified": 1}
+
+
+def test_tools_without_schemas_are_not_recorded(tmp_path: Path) -> None:
+    steps = [{"step_id": 1, "source": "user", "message": "Go."}, {"source": "agent", "message": "Ok."}]
+    agent = {"name": "x", "version": "1", "tool_definitions": [{"function": {"name": "count"}}]}
+    (trace,), _ = _read(_write(tmp_path / "a.json", steps, agent=agent))
+    assert (trace.contexts[0].tools[0].origin, trace.contexts[0].fidelity.tools) == ("inferred", "absent")
 
 
 def test_a_trajectory_is_asked_about_and_paired() -> None:
