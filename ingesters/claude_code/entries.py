@@ -7,7 +7,6 @@ report are taken here, from all branches of the file.
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from tracemill.ingesters.claude_code.attachments import (
@@ -40,7 +39,6 @@ from tracemill.ingesters.claude_code.record_fields import (
     is_native,
 )
 from tracemill.ingesters.claude_code.session import SYNTHETIC, Kind, SessionEntry, SessionFile
-from tracemill.ingesters.reading.json_reading import iter_json_lines
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Usage
@@ -51,17 +49,8 @@ _OTHER_REQUESTS = frozenset(("advisor_message", "compaction"))
 """Requests inside a response that are not of the model that answered."""
 
 
-def read_session(path: Path, report: IngestReport) -> SessionFile:
-    """Read all of a file and count it in the report. Raises SourceError if it cannot be read."""
-    reader = _Reader(report)
-    for number, record in iter_json_lines(path, report):
-        reader.read(number, record)
-    reader.close()
-    return reader.session
-
-
-class _Reader:
-    """Reader of records one by one; it keeps what later records need to be understood."""
+class SessionReader:
+    """Reader of the records of one session, one by one; it keeps what later records need to be understood."""
 
     def __init__(self, report: IngestReport) -> None:
         self.report = report
@@ -124,10 +113,11 @@ class _Reader:
         report = self.report
         if restored := restore_absorbed(self.session, self._queue.absorbed):
             report.flags["prompt that only the queue holds"] += restored
-        report.steps_main, report.steps_side = len(self._main), len(self._side)
-        report.steps_synthetic = len(self._synthetic)
+        report.steps_main += len(self._main)
+        report.steps_side += len(self._side)
+        report.steps_synthetic += len(self._synthetic)
         # Children that are not just results: two of one parent are a branch.
-        report.branches_real = sum(1 for count in Counter(self._children).values() if count > 1)
+        report.branches_real += sum(1 for count in Counter(self._children).values() if count > 1)
 
     def _apply_shown(self) -> None:
         """Apply the recorded prompts: rendered reminders, replaced results and sent arguments.

@@ -21,7 +21,7 @@ from tracemill.ingesters.claude_code.agent_chains import (
 )
 from tracemill.ingesters.claude_code.build_contexts import build_context
 from tracemill.ingesters.claude_code.draft_contexts import ContextDraft, draft_contexts, live_draft
-from tracemill.ingesters.claude_code.entries import read_session
+from tracemill.ingesters.claude_code.joined_sessions import read_sessions
 from tracemill.ingesters.claude_code.session import SessionFile
 from tracemill.ingesters.claude_code.steps import assemble_steps
 from tracemill.ingesters.claude_code.subagent_parents import (
@@ -64,22 +64,28 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 def read_traces(path: Path, report: IngestReport) -> list[Trace]:
     """Return the traces of one file, the main one first, and fill the report. Raises as `ingest_file`."""
-    session = read_session(path, report)
-    if not session.native:
+    sessions = read_sessions(path, report)
+    if not any(session.native for session in sessions):
         raise SourceError(
             f"{path} holds no Claude Code record ({report.records.total()} JSON objects)",
             "a session file of Claude Code",
             "leave it out",
         )
+    traces = [trace for session in sessions for trace in _session_traces(path, session, report)]
+    report.traces = len(traces)
+    report.contexts = sum(len(trace.contexts) for trace in traces)
+    report.states = sum(trace.step_count for trace in traces)
+    return traces
+
+
+def _session_traces(path: Path, session: SessionFile, report: IngestReport) -> list[Trace]:
+    """Return the traces of one session, the main one first."""
     traces = _traces(path, session, report)
     if session.progress_agents:
         own = {entry.agent for entry in session.entries if entry.agent}
         without_entries = [agent for agent in session.progress_agents if agent not in own]
         report.skipped[ONLY_PROGRESS] += sum(not has_subagent_file(path, agent) for agent in without_entries)
         report.skipped = +report.skipped
-    report.traces = len(traces)
-    report.contexts = sum(len(trace.contexts) for trace in traces)
-    report.states = sum(trace.step_count for trace in traces)
     return traces
 
 

@@ -274,3 +274,21 @@ def test_a_single_path_that_is_no_session_is_an_error_that_says_so(tmp_path: Pat
         list(ClaudeCodeIngester().ingest(other))
     with pytest.raises(SourceError, match=r"absent\.jsonl does not exist"):
         list(ClaudeCodeIngester().ingest(str(tmp_path / "absent.jsonl")))
+
+
+def test_joined_sessions_are_traces_of_their_own_and_a_resumed_one_is_one(tmp_path: Path) -> None:
+    other = {"sessionId": "5e55104a-0000-4000-8000-00000000000b"}
+    queued = {"type": "queue-operation", "operation": "enqueue", "content": "b", **other}
+    first = [user("1", None, "a"), says("2", "1", "m1", "one")]
+    second = [user("3", None, "b", **other), says("4", "3", "m2", "two", **other)]
+    alone = [*ingest(tmp_path, *first)[0], *ingest(tmp_path, queued, *second)[0]]
+    for records in ([*first, queued, *second], [first[0], queued, second[0], first[1], second[1]]):
+        traces, report = ingest(tmp_path, *records)
+        assert traces == alone
+        assert report.flags["another session in the same file"] == 1
+        assert (report.traces, report.states, report.steps_main) == (2, 2, 2)
+    resumed = [user("3", "2", "b", **other), says("4", "3", "m2", "two", **other)]
+    compacted = [user("3", None, "b", logicalParentUuid="2", **other), resumed[1]]
+    for records in (resumed, compacted):
+        (trace,), report = ingest(tmp_path, *first, queued, *records)
+        assert (trace.step_count, report.flags["another session in the same file"]) == (2, 0)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.ingesters.claude_code.build_contexts import CLEARED
-from tracemill.ingesters.claude_code.entries import read_session
+from tracemill.ingesters.claude_code.joined_sessions import read_sessions
 from tracemill.ingesters.claude_code.ingest_session import ONLY_PROGRESS, ingest_file
 from tracemill.ingesters.claude_code.session import SessionEntry, SessionFile
 from tracemill.ingesters.claude_code.steps import AssembledUnits, assemble_steps
@@ -61,7 +61,7 @@ def forks(session: SessionFile, entries: list[SessionEntry]) -> int:
 def counted(path: Path, report: IngestReport) -> dict[str, Any]:
     """The counts of the ground truth that the report has no field for, from what was read."""
     again = new_report(path, None)
-    session: SessionFile = read_session(path, again)
+    session: SessionFile = read_sessions(path, again)[0]
     assembled: AssembledUnits = assemble_steps(session.entries, again)
     calls = {call for step in assembled.by_call.values() for call in step.calls}
     answered = {call for step in assembled.by_call.values() for call in step.results}
