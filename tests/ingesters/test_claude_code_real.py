@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.ingesters.claude_code.build_contexts import CLEARED
-from tracemill.ingesters.claude_code.joined_sessions import read_sessions
 from tracemill.ingesters.claude_code.ingest_session import ONLY_PROGRESS, ingest_file
+from tracemill.ingesters.claude_code.joined_sessions import read_sessions
 from tracemill.ingesters.claude_code.session import SessionEntry, SessionFile
 from tracemill.ingesters.claude_code.steps import AssembledUnits, assemble_steps
 from tracemill.ingesters.reading.json_reading import new_report
