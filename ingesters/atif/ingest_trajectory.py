@@ -220,9 +220,13 @@ def _keep(built: list[Context], context: GrowingContext) -> None:
     """Add a finished context, unless it holds no step."""
     if context.steps:
         made = context.finish(len(built), ())
-        lost = made.fidelity.context == "lost" or (built and context.start == "compaction")
+        lost_from = context.unanswered_from
+        if made.fidelity.context == "lost" or (built and context.start == "compaction"):
+            lost_from = 0
+        lost = lost_from is not None and lost_from < len(made.steps)
         fidelity = Fidelity(made.fidelity.system, context="lost" if lost else "approximate")
-        built.append(replace(made, fidelity=fidelity))
+        start = lost_from or 0 if lost else 0
+        built.append(replace(made, fidelity=fidelity, lost_from=start, approximate_from=0 if start else None))
 
 
 def _add_action(

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import orjson
 
-from tracemill.ingesters.common.growing_context import DUPLICATE_RESULT, ORPHAN_RESULT
+from tracemill.ingesters.common.growing_context import DUPLICATE_RESULT, ENDING_CALLS, ORPHAN_RESULT
 from tracemill.ingesters.common.openai_messages import (
     first_text,
     openai_content_text,
@@ -214,6 +214,9 @@ class PairedMessages:
     A result that names no call belongs to the first open call. A second result of a call is left out and
     counted in `dropped`; a result without a call stays and is counted in `loose`. A call id used before is
     made unique. A user text before the agent's first message is never a result.
+
+    `lost_at` is the place from which on messages are missing: a result was left out, or the agent went on
+    though a call had none. It is None where all are there.
     """
 
     def __init__(self) -> None:
@@ -221,7 +224,9 @@ class PairedMessages:
         self.dropped: Counter[str] = Counter()
         self.loose: Counter[str] = Counter()
         self._used: set[str] = set()
+        self.lost_at: int | None = None
         self._open: dict[str, list[str]] = {}
+        self._owed: set[str] = set()
         self._answered = False
 
     def add(self, message: Message) -> None:
@@ -229,7 +234,10 @@ class PairedMessages:
         if message.role == "tool":
             self._result(message)
             return
-        self._answered = self._answered or message.role == "assistant"
+        if message.role == "assistant":
+            self._answered = True
+            if self._owed:
+                self._lose()
         if message.tool_calls:
             self._open = {}
             calls = tuple(self._call(call) for call in message.tool_calls)
@@ -243,6 +251,10 @@ class PairedMessages:
         else:
             self.messages.append(message)
 
+    def _lose(self) -> None:
+        if self.lost_at is None:
+            self.lost_at = len(self.messages)
+
     def _call(self, call: ToolCall) -> ToolCall:
         fresh, copy = call.id, 1
         while fresh in self._used:
@@ -250,6 +262,8 @@ class PairedMessages:
             fresh = f"{call.id}_{copy}"
         self._used.add(fresh)
         self._open.setdefault(call.id, []).append(fresh)
+        if call.name not in ENDING_CALLS:
+            self._owed.add(fresh)
         return call if fresh == call.id else replace(call, id=fresh)
 
     def _result(self, message: Message) -> None:
@@ -259,11 +273,13 @@ class PairedMessages:
         waiting = self._open.get(named)
         if waiting:
             call_id = waiting.pop(0)
+            self._owed.discard(call_id)
             self.messages.append(
                 message if call_id == message.tool_call_id else replace(message, tool_call_id=call_id)
             )
         elif named and named in self._used:
             self.dropped[DUPLICATE_RESULT] += 1
+            self._lose()
         else:
             self._used.add(named)
             self.loose[ORPHAN_RESULT] += 1

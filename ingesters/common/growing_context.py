@@ -15,7 +15,8 @@ from tracemill.records.trace import Context, ContextStart, Fidelity, Step, Usage
 DUPLICATE_RESULT = "second result of one call"
 ORPHAN_RESULT = "result without its call"
 _NOT_REPORTED = Usage()
-_ENDING = frozenset({"finish", "submit"})  # calls that end a session, and so are never answered
+ENDING_CALLS = frozenset({"finish", "submit"})
+"""Calls that end a session, and so are never answered."""
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ class GrowingContext:
         self.messages: list[Message] = []
         self.steps: list[Step] = []
         self.unanswered = 0  # calls that got no result though they do not end a session
+        self.unanswered_from: int | None = None  # the first step behind such a call
         self.displaced = False
         self._style = style or PromptStyle()
         self._open: list[_OpenCall] = []
@@ -144,8 +146,10 @@ class GrowingContext:
         for call in calls:
             if call.result is not None:
                 self._append(call.result)
-            elif call.name not in _ENDING:
+            elif call.name not in ENDING_CALLS:
                 self.unanswered += 1
+                if self.unanswered_from is None:
+                    self.unanswered_from = len(self.steps)
         for message in waiting:
             self._append(message)
 

@@ -98,9 +98,13 @@ class ConversationContext:
         stopped = self.conversation.metadata.get("status") in _STOPPED
         return bool(stopped and last and last.get("type") != USER and not tool_of(last))
 
+    def _may_go_on(self) -> bool:
+        """Return whether the next message may hold the calls of the answer: so far it is a text alone."""
+        return bool(self.answer.messages) and not self.answer.tools
+
     def _add(self, message: Record | None) -> None:
         if message is None:
-            self._finish_turn()
+            self._finish_turn(self._may_go_on())
             self.report.skipped[MISSING] += 1
             self.lost = True
             return
@@ -109,7 +113,7 @@ class ConversationContext:
         self.report.records[role_of(message)] += 1
         self.report.flags[SUMMARISED] += bool(message.get("cachedConversationSummary"))
         if unread:
-            self._finish_turn()
+            self._finish_turn(self._may_go_on())
             self.lost = True
         elif message.get("type") == USER:
             self._finish_turn()

@@ -28,6 +28,7 @@ COMPOSERS = "composer.composerData"
 WORKSPACE = "workspace.json"
 DELETED = "deleted conversation"
 UNLISTED = "message that its conversation does not list"
+WITHOUT_CONVERSATION = "message whose conversation is not in the database"
 USER, ASSISTANT = 1, 2
 _TABLES = (b"cursorDiskKV", b"ItemTable")
 _TOOLS = 15
@@ -57,12 +58,18 @@ def read_conversations(connection: sqlite3.Connection, report: IngestReport) -> 
     """Yield the conversations of a database, one at a time."""
     tables = _tables(connection)
     if "cursorDiskKV" in tables:
+        listed: set[str] = set()
         for key, value in _rows(connection, "composerData:"):
+            listed.add(key.partition(":")[2])
             if value is None or value == b"null":
                 report.skipped[DELETED] += 1
             elif (metadata := _parse(value, report)) is not None:
                 named = first_text(metadata.get("composerId"), key.partition(":")[2])
+                listed.add(named or "")
                 yield _composer(named, metadata, connection, report)
+        loose = sum(key.split(":")[1] not in listed for key in _keys(connection, "bubbleId:"))
+        if loose:
+            report.skipped[WITHOUT_CONVERSATION] += loose
     if "ItemTable" in tables:
         for metadata in _listed(_parse(_item(connection, COMPOSERS), report), "allComposers"):
             if metadata.get("conversation"):
@@ -112,6 +119,13 @@ def _rows(connection: sqlite3.Connection, prefix: str) -> Iterator[tuple[str, by
     query = "select key, value from cursorDiskKV where key >= ? and key < ? order by key"
     for key, value in connection.execute(query, (prefix, f"{prefix[:-1]};")):
         yield key.decode("utf-8", "replace"), value if isinstance(value, bytes | None) else b""
+
+
+def _keys(connection: sqlite3.Connection, prefix: str) -> Iterator[str]:
+    """Yield the keys with a prefix that ends in a colon."""
+    query = "select key from cursorDiskKV where key >= ? and key < ?"
+    for (key,) in connection.execute(query, (prefix, f"{prefix[:-1]};")):
+        yield key.decode("utf-8", "replace")
 
 
 def _item(connection: sqlite3.Connection, key: str) -> bytes | None:

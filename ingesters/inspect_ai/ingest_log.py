@@ -44,6 +44,7 @@ OTHER_CHOICES = "answer with further choices, which are not read"
 MISSING_TEXT = "text that the log refers to and does not hold"
 AT_A_LIMIT = "sample that ended at a limit"
 WITH_AN_ERROR = "sample that ended with an error"
+ERROR_EVENT = "error in a sample, of its agent or tools"
 _CUT = ("max_tokens", "model_length", "content_filter")
 EVENTS_TEXT = """model tool sample_init sample_limit sandbox state store anchor approval branch checkpoint
     compaction input interrupt score score_edit error logger info span_begin span_end step subtask"""
@@ -109,6 +110,8 @@ class SampleReader:
             self.report.unknown[f"event {kind}"] += 1
         elif kind == "tool":
             self._add_result(event)
+        elif kind == "error":
+            self.report.flags[ERROR_EVENT] += 1
         elif kind == "compaction" and agent.key in self.agents:
             self.report.compactions += 1
             self.agents[agent.key].compacted = True

@@ -152,8 +152,10 @@ def _context(listed: Sequence[Any], config: Mapping[str, Any], report: IngestRep
         return None
     has_user = any(message.role == "user" for message in messages[: steps[0].cut])
     system = "recorded" if messages[0].role == "system" and messages[0].content else "absent"
-    fidelity = Fidelity(system=system, context="complete" if has_user else "lost")
-    return Context(0, messages, tuple(steps), fidelity=fidelity)
+    behind = [step.index for step in steps if paired.lost_at is not None and step.cut >= paired.lost_at]
+    lost_from = behind[0] if behind and has_user else 0
+    fidelity = Fidelity(system=system, context="complete" if has_user and not behind else "lost")
+    return Context(0, messages, tuple(steps), fidelity=fidelity, lost_from=lost_from)
 
 
 def _step(

@@ -141,6 +141,10 @@ class STSSession:
 
     def _close(self) -> None:
         """End the current context, which is kept if it has a step."""
+        if (lost_at := self.paired.lost_at) is not None:
+            behind = [step.index for step in self.steps if step.cut >= lost_at]
+            known = self.lost_from if self.lost_from is not None else len(self.steps)
+            self.lost_from = min(behind[0], known) if behind else self.lost_from
         self.report.skipped.update(self.paired.dropped)
         self.report.flags.update(self.paired.loose)
         if self.steps:

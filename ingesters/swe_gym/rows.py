@@ -71,7 +71,7 @@ NO_MESSAGES = "row without messages, trajectory or conversations"
 NO_LIST = "messages are not a list of messages"
 NO_ROLE = "messages have no role"
 NO_STEP = "row without a step"
-NO_RESULT = "row with a call without its result"
+NO_RESULT = "row that lacks a result"
 JUDGE = "a judge's verdict on a run, no run"
 
 _RUN_MODEL = re.compile(r"^(?P<model>.+?)_maxiter_\d+")
@@ -105,14 +105,12 @@ class _RawRun:
     results are joined to their calls, and each says whether it failed.
 
     `dataclaw` is True for an export of a session file, which lacks the events between the messages.
-    `joined` is True if every result is recorded with its call's id, so that a missing one is noticed.
     """
 
     messages: list[Any]
     harness: str
     exact: bool
     dataclaw: bool = False
-    joined: bool = False
     exported: bool = False
 
 
@@ -127,7 +125,7 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
         if raw is None:
             return None
         raw = _as_chat(raw, row)
-        messages, cuts = _messages(raw, _system_of(row, raw.messages), report)
+        messages, cuts, lost_at = _messages(raw, _system_of(row, raw.messages), report)
         offered = _tools_of(row)
     except NotUnderstood as error:
         report.skipped[str(error)] += 1
@@ -147,12 +145,12 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
     tools = parse_openai_tools(offered, collect_message_calls(messages), harness_for(raw.harness))
     fidelity = _fidelity(messages, tools, steps, raw.exact)
     approximate_from, version = None, _REBENCH_VERSION if is_rebench else None
-    unanswered = _first_step_without_result(messages, steps) if raw.joined else None
-    report.flags[NO_RESULT] += unanswered is not None
-    report.flags = +report.flags
     lost_from = 0
-    if fidelity.context != "lost" and unanswered is not None:
-        fidelity, lost_from = replace(fidelity, context="lost"), unanswered
+    if lost_at is not None and (behind := [step.index for step in steps if step.cut >= lost_at]):
+        report.flags[NO_RESULT] += 1
+        if fidelity.context != "lost":
+            fidelity, lost_from = replace(fidelity, context="lost"), behind[0]
+    report.flags = +report.flags
     if _exported_harness(row):
         version = first_text(row.get("harness_version"))
         fidelity, lost_from = _exported_fidelity(row["fidelity"], fidelity), _index(row.get("lost_from")) or 0
@@ -196,9 +194,9 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | Non
     messages = [m for m in listed[:_HEAD] if isinstance(m, dict)]
     if any(map(is_turn, messages)):
         harness = "mini_swe_agent" if acts_by_commands(listed) else ""
-        return _RawRun(listed, harness, not holds_rewritten_texts(listed), joined=True)
+        return _RawRun(listed, harness, not holds_rewritten_texts(listed))
     if any(map(holds_valued_parts, messages)):
-        return _RawRun(listed, "", True, joined=True)
+        return _RawRun(listed, "", True)
     if not messages or "role" not in messages[0]:
         keys = plain_keys(messages[0]) if messages else ""
         report.skipped[f"{NO_ROLE} but {keys}" if keys else NO_ROLE] += 1
@@ -213,7 +211,7 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | Non
         return _RawRun(listed, "swe_agent", "message_type" in messages[0])
     if any(isinstance(m, dict) and m.get("tool_uses") for m in listed):
         harness = _EXPORTED.get(first_text(row.get("source")) or "") or _harness_of(listed)
-        return _RawRun(listed, harness, False, dataclaw=True, joined=True)
+        return _RawRun(listed, harness, False, dataclaw=True)
     return _RawRun(listed, "" if key == "conversations" else _harness_of(listed), True)
 
 
@@ -251,7 +249,7 @@ def _as_chat(raw: _RawRun, row: Mapping[str, Any]) -> _RawRun:
             raw, messages=[chat_of_valued(item) if holds_valued_parts(item) else item for item in listed]
         )
     if any(map(is_response_item, listed)):
-        return replace(raw, messages=list(chat_of_items(listed)), joined=True)
+        return replace(raw, messages=list(chat_of_items(listed)))
     if not any(is_ui_message(item) or is_core_message(item) for item in listed):
         return raw
     messages: list[Any] = []
@@ -264,7 +262,7 @@ def _as_chat(raw: _RawRun, row: Mapping[str, Any]) -> _RawRun:
         else:
             messages.append(item)
         exact = exact and not is_ui_message(item) and not holds_bare_results(item)
-    return replace(raw, messages=messages, exact=exact, joined=True)
+    return replace(raw, messages=messages, exact=exact)
 
 
 def _harness_of(listed: Sequence[Any]) -> str:
@@ -323,24 +321,12 @@ def decode_blocks(value: Any) -> Any:
     return value if blocks is None else blocks
 
 
-def _first_step_without_result(messages: Sequence[Message], steps: Sequence[Step]) -> int | None:
-    """Return the first step after a call without a result."""
-    open_calls: set[str] = set()
-    cuts = {step.cut: step.index for step in steps}
-    for place, message in enumerate(messages):
-        if open_calls and place in cuts:
-            return cuts[place]
-        open_calls.update(call.id for call in message.tool_calls)
-        open_calls.discard(message.tool_call_id or "")
-    return None
-
-
 def _messages(
     raw: _RawRun, system: Message | None, report: IngestReport
-) -> tuple[tuple[Message, ...], list[int]]:
+) -> tuple[tuple[Message, ...], list[int], int | None]:
     """Return the messages in order, and the indices of the agent's own, without demonstrations.
 
-    Raises NotUnderstood.
+    The last value is the index from which on messages are missing, None where all are there. Raises NotUnderstood.
     """
     paired, cuts = PairedMessages(), list[int]()
     add = paired.messages.append if raw.exported else paired.add
@@ -364,7 +350,7 @@ def _messages(
     report.tool_errors += sum(message.is_error is True for message in messages)
     report.skipped += paired.dropped
     report.flags += paired.loose
-    return tuple(messages), cuts
+    return tuple(messages), cuts, paired.lost_at
 
 
 def _with_failure(message: Message, item: Mapping[str, Any]) -> Message:

@@ -189,6 +189,20 @@ def test_an_unknown_key_and_a_version_that_was_not_checked_are_counted(tmp_path:
         assert census["unknown_kinds"] == {"version unverified": 1}
 
 
+def test_what_stands_behind_a_call_without_a_result_is_lost(tmp_path: Path) -> None:
+    call = {"tool_call_id": "a", "function_name": "count", "arguments": {}}
+    steps = [
+        {"source": "user", "message": "Go."},
+        {"source": "agent", "message": "One.", "tool_calls": [call]},
+        {"source": "agent", "message": "Two."},
+    ]
+    (trace,), _ = _read(_write(tmp_path / "a.json", steps))
+    assert [state.fidelity.context for state in trace.states()] == ["approximate", "lost"]
+    steps[1]["observation"] = {"results": [{"source_call_id": "a", "content": "9"}]}
+    (trace,), _ = _read(_write(tmp_path / "a.json", steps))
+    assert [state.fidelity.context for state in trace.states()] == ["approximate", "approximate"]
+
+
 def test_tools_without_schemas_are_not_recorded(tmp_path: Path) -> None:
     steps = [{"step_id": 1, "source": "user", "message": "Go."}, {"source": "agent", "message": "Ok."}]
     agent = {"name": "x", "version": "1", "tool_definitions": [{"function": {"name": "count"}}]}

@@ -212,10 +212,13 @@ def test_what_is_not_recorded_or_not_understood_is_named(tmp_path: Path) -> None
     rows = [row for row in file.rows() if row[0] != f"bubbleId:c1:{gone['bubbleId']}"]
     rows += [("bubbleId:c1:stray", {"type": 1, "text": "taken back"}), ("composerData:c9", None)]
     rows += [("composerData:c8", "no json"), ("composerData:c7", {"composerId": "c7"})]
+    rows += [(f"bubbleId:c6:{number}", {"type": 2, "text": "left behind"}) for number in "12"]
     path = write_database(tmp_path / "state.vscdb", rows)
     (trace,), report = ingest_file(path)
-    assert [state.fidelity.context for state in trace.states()] == ["approximate", "lost", "lost"]
+    assert [state.fidelity.context for state in trace.states()] == ["approximate", "lost"]
+    assert [state.student_action.text for state in trace.states()] == ["", "Three."]
     assert dict(report.flags) == {
+        "answer that broke off": 1,
         "message of the user with attachments that are not recorded as shown": 1,
         "call with the arguments that Cursor made of it": 1,
         "message of the user without a text": 1,
@@ -224,6 +227,7 @@ def test_what_is_not_recorded_or_not_understood_is_named(tmp_path: Path) -> None
     }
     assert dict(report.skipped) == {
         "message that is not in the database": 1,
+        "message whose conversation is not in the database": 2,
         "deleted conversation": 1,
         "not json": 1,
         "conversation without a message": 1,

@@ -173,7 +173,7 @@ def test_what_stands_behind_a_call_without_its_output_is_lost(tmp_path: Path) ->
     del row["messages"][1]["tool_uses"][1]["output"]
     (trace,), report = read(tmp_path, row)
     assert (trace.contexts[0].fidelity.context, trace.contexts[0].lost_from) == ("lost", 1)
-    assert report.flags == {"row with a call without its result": 1}
+    assert report.flags == {"row that lacks a result": 1}
 
 
 def says(*content: Any, role: str = "assistant", **fields: Any) -> list[dict[str, Any]]:
@@ -407,7 +407,7 @@ def test_messages_of_a_user_interface_are_read_step_by_step_as_approximate(tmp_p
 def test_what_stands_behind_a_call_without_its_result_is_lost(tmp_path: Path, messages: list[Any]) -> None:
     (trace,), report = read(tmp_path, {"messages": messages})
     assert [state.fidelity.context for state in trace.states()][1] == "lost"
-    assert report.flags == {"row with a call without its result": 1}
+    assert report.flags == {"row that lacks a result": 1}
 
 
 CLAW_USE = {"tool": "Read", "input": {"file_path": "a.py"}}

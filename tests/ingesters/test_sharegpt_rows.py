@@ -138,7 +138,7 @@ def test_a_call_without_a_result_loses_what_follows(tmp_path: Path) -> None:
     said += turns(("observation", "x"), ("gpt", "done"))
     (trace,), report = read(tmp_path, {"conversations": said})
     assert (trace.contexts[0].fidelity.context, trace.contexts[0].lost_from) == ("lost", 1)
-    assert dict(report.flags) == {"row with a call without its result": 1}
+    assert dict(report.flags) == {"row that lacks a result": 1}
 
 
 def test_calls_of_one_turn_are_a_list_and_text_calls_stay_text(tmp_path: Path) -> None:

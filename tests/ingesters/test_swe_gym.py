@@ -488,7 +488,8 @@ def test_a_second_result_is_left_out_and_an_id_used_again_is_another_call(tmp_pa
     ]  # fmt: skip
     assert [r.content for r in states[1].results] == ["new", "whose"]
     assert report.skipped == {"second result of one call": 1}
-    assert report.flags == {"result without its call": 1}
+    assert report.flags == {"result without its call": 1, "row that lacks a result": 1}
+    assert [state.fidelity.context for state in states] == ["complete", "lost", "lost"]
 
 
 def test_every_result_that_names_no_call_and_finds_none_open_stays(tmp_path: Path) -> None:
@@ -594,3 +595,27 @@ if REAL:
             answered = [m.tool_call_id for m in state.messages if m.role == "tool"]
             assert not own & set(answered)
             assert len(answered) == len(set(answered))
+
+
+@pytest.mark.parametrize("left_out", [2, 3])
+def test_what_stands_behind_a_missing_or_second_result_of_a_row_is_lost(tmp_path: Path, left_out: int) -> None:
+    messages = [
+        {"role": "user", "content": "mend it"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "Read", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "one"}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "two"}]},
+        {"role": "assistant", "content": "done"},
+    ]
+    if left_out == 2:
+        del messages[2:4]
+    (trace,), report = ingest_file(_lines(tmp_path / "t.jsonl", {"messages": messages}))
+    assert [state.fidelity.context for state in trace.states()] == ["complete", "lost"]
+    assert report.flags == {"row that lacks a result": 1}
+
+
+def test_a_call_that_ends_a_session_needs_no_result(tmp_path: Path) -> None:
+    messages = [*_messages()[:2], _message("assistant", "", tool_calls=[_call("c1", tool="finish")])]
+    messages += [_message("user", "go on"), _message("assistant", "done")]
+    (trace,), report = ingest_file(_lines(tmp_path / "t.jsonl", _row(messages=messages)))
+    assert [state.fidelity.context for state in trace.states()] == ["complete", "complete"]
+    assert report.flags == {}
