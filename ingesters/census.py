@@ -11,8 +11,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.discover import discover, walk_files_below, why_unread
+from tracemill.ingesters.discover import NO_FORMAT, discover, walk_files_below, why_unread
 from tracemill.ingesters.format import Record, SessionFormat
+from tracemill.ingesters.looks_like import looks_like
 from tracemill.ingesters.reading.row_files import iter_rows
 from tracemill.ingesters.registry import format_of
 from tracemill.records.errors import SourceError
@@ -20,6 +21,8 @@ from tracemill.records.ingest_report import IngestReport, record_type
 
 NO_VERSION = "no version"
 _MAX_VERSION_CHARS = 24
+_LOOKED_AT = 20
+"""Number of files of no known format of which a census tells what they look like."""
 
 
 @dataclass(slots=True)
@@ -47,11 +50,15 @@ class VersionCensus:
 
 @dataclass(frozen=True, slots=True)
 class NotRead:
-    """A path that is not read, or `count` lines of it, with the reason."""
+    """A path that is not read, or `count` lines of it, with the reason.
+
+    `looks_like` describes the content of a file of no known format, as far as it was looked at.
+    """
 
     path: str
     reason: str
     count: int = 1
+    looks_like: str = ""
 
 
 @dataclass(slots=True)
@@ -87,11 +94,14 @@ def _sort_key(item: tuple[tuple[str, str], VersionCensus]) -> tuple[str, list[in
 
 def take_census(paths: Iterable[Path | str]) -> Census:
     """Count records of all sources below the paths. Raises SourceError if a path does not exist."""
-    census = Census()
+    census, looked_at = Census(), 0
     for source in discover(paths):
         form = format_of(source.dialect)
         if form is None:
-            census.not_read.append(NotRead(source.name, why_unread(source)))
+            reason = why_unread(source)
+            like = looks_like(source.path) if reason == NO_FORMAT and looked_at < _LOOKED_AT else ""
+            looked_at += bool(like)
+            census.not_read.append(NotRead(source.name, reason, looks_like=like))
             continue
         report = IngestReport("")
         seen: set[str] = set()

@@ -1,8 +1,9 @@
 """Detect the dialect of a file or folder by its content, never by its name.
 
-The formats of the registry are asked in order. Four kinds of files are recognised that are not sessions: tar
-archives and zip archives of no format, which are not unpacked, databases of no format, and evaluation results
-(verdicts or patches by instance), which are read with the runs they lie beside.
+The formats of the registry are asked in order. Five kinds of files are recognised that are not sessions: tar
+archives and zip archives of no format, which are not unpacked, databases of no format, evaluation results
+(verdicts or patches by instance), which are read with the runs they lie beside, and outcomes of sessions,
+which a setting names.
 """
 
 import json
@@ -22,6 +23,7 @@ from tracemill.ingesters.registry import FORMATS
 from tracemill.records.errors import SourceError
 
 EVALUATION = "evaluation"
+OUTCOMES = "outcomes"
 ARCHIVE = "zip archive"
 TAR = "tar archive"
 DATABASE = "database"
@@ -204,8 +206,7 @@ def _detect_parquet(path: Path) -> str | None:
 
 def detect_record_format(record: Record) -> str | None:
     """Return the dialect of one JSON object, None if no format recognises it."""
-    dialect = _ask_formats(lambda form: form.detect(record))
-    return dialect or (EVALUATION if _is_evaluation(record) else None)
+    return _ask_formats(lambda form: form.detect(record)) or _detect_results(record)
 
 
 def detect_list_format(values: Sequence[Any]) -> str | None:
@@ -236,7 +237,14 @@ def detect_table_format(schema: Any) -> str | None:
         if kind is not None and pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
             record[name] = [dict.fromkeys(field.name for field in kind.value_type)]
     dialect = _ask_formats(lambda form: (form.detect_columns or form.detect)(record))
-    return dialect or (EVALUATION if _is_evaluation(record) else None)
+    return dialect or _detect_results(record)
+
+
+def _detect_results(record: Record) -> str | None:
+    """Return the kind of results that an object holds, None for any other."""
+    if record.keys() == {"session", "resolved"} and isinstance(record["session"], str | None):
+        return OUTCOMES
+    return EVALUATION if _is_evaluation(record) else None
 
 
 def _ask_formats(

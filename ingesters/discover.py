@@ -12,6 +12,7 @@ from tracemill.ingesters.detect_format import (
     ARCHIVE,
     DATABASE,
     EVALUATION,
+    OUTCOMES,
     TAR,
     detect_file,
     detect_folder,
@@ -167,6 +168,8 @@ def why_unread(file: SourceFile) -> str:
         return "a database without conversations of a known agent"
     if file.dialect == EVALUATION:
         return "results of an evaluation, read with its runs"
+    if file.dialect == OUTCOMES:
+        return "outcomes of sessions: the setting outcomes names it"
     if not file.bytes:
         return "empty"
     fault = "" if file.url else find_encoding_error(file.path)

@@ -99,7 +99,8 @@ def _records(path: Path, report: IngestReport) -> Iterable[Mapping[str, Any]]:
     except orjson.JSONDecodeError:
         whole = True
     if whole:
-        return [as_mapping(read_json(path, report))]
+        value = read_json(path, report)
+        return [as_mapping(each) for each in (value if isinstance(value, list) else [value])]
     return (record for _, record in iter_json_lines(path, report, kind=None))
 
 

@@ -7,8 +7,9 @@ repaired and flagged, so that one cut emoji loses no record.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
@@ -56,17 +57,19 @@ def iter_json_lines(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a JSON Lines file (compressed too) with their line numbers, from 1.
 
-    `report.records` counts objects by the value of their key `kind` (None: the caller counts),
-    `report.skipped` the lines without an object, by reason; empty lines are not counted. `span` limits it to
-    lines that begin between two bytes of the file. Damaged data ends the file early and is counted. Raises
-    SourceError if the file cannot be read.
+    A file that is one JSON list, as `jq -s` writes it, gives its items in the same way. `report.records`
+    counts objects by the value of their key `kind` (None: the caller counts), `report.skipped` the lines
+    without an object, by reason; empty lines are not counted. `span` limits it to lines that begin between
+    two bytes of the file. Damaged data ends the file early and is counted. Raises SourceError if the file
+    cannot be read.
     """
     number = 0
     with raise_source_errors(path), open_bytes(path) as stream:
         try:
-            for number, line in enumerate(stream if span is None else _lines_in_span(stream, *span), 1):
+            lines = _lines_or_items(stream) if span is None else _lines_in_span(stream, *span)
+            for number, line in enumerate(lines, 1):
                 try:
-                    value = orjson.loads(line)
+                    value = orjson.loads(line) if type(line) is bytes else line
                 except orjson.JSONDecodeError:
                     value = _parse_refused_line(line, number, report)
                     if value is None:
@@ -117,6 +120,18 @@ def repair_json(data: bytes) -> tuple[Any, str]:
     except (ValueError, RecursionError):
         return None, reason
     return value, ""
+
+
+def _lines_or_items(stream: BufferedReader) -> Iterable[Any]:
+    """Return the lines of a stream, or the items of the one JSON list that it holds."""
+    if stream.peek(64).removeprefix(_BOM).lstrip()[:1] != b"[":
+        return stream
+    data = stream.read()
+    try:
+        value = orjson.loads(data.removeprefix(_BOM))
+    except orjson.JSONDecodeError:
+        value = None
+    return value if isinstance(value, list) else data.splitlines(keepends=True)
 
 
 def _lines_in_span(stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:

@@ -326,7 +326,8 @@ def _messages(
 ) -> tuple[tuple[Message, ...], list[int], int | None]:
     """Return the messages in order, and the indices of the agent's own, without demonstrations.
 
-    The last value is the index from which on messages are missing, None where all are there. Raises NotUnderstood.
+    The last value is the index from which on messages are missing, None where all are there. Raises
+    NotUnderstood.
     """
     paired, cuts = PairedMessages(), list[int]()
     add = paired.messages.append if raw.exported else paired.add

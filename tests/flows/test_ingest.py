@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tracemill.cli.main import main
+from tracemill.cli.main import app, main
 from tracemill.flows.ingest.ingest_order import IngestOptions, make_ingester
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.shard_plan import plan_sources
@@ -371,3 +371,21 @@ def test_a_damaged_file_named_alone_is_an_error_and_beside_others_a_line(tmp_pat
     record = ingest_everything(order(tmp_path, tmp_path / "b"))
     assert record["totals"]["traces"] == 1
     assert [bool(file["error"]) for file in record["files"]] == [True, False]
+
+
+def test_status_of_a_workspace_without_a_run_says_what_is_stored_and_what_is_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = str(tmp_path / "w")
+    app(["ingest", str(EXAMPLES), "--min-age", "0", "-w", work], standalone_mode=False)
+    capsys.readouterr()
+    app(["status", "-w", work], standalone_mode=False)
+    first = capsys.readouterr().out
+    assert "stored   7 traces (3 claude_code, 2 openhands, 2 swe_gym)\n" in first
+    assert f"tracemill label -w {work}" in first
+    app(["label", "-w", work], standalone_mode=False)
+    capsys.readouterr()
+    app(["status", "-w", work], standalone_mode=False)
+    second = capsys.readouterr().out
+    assert "before the filters of a release" in second
+    assert f"tracemill release write -w {work}" in second

@@ -116,5 +116,18 @@ def test_ingest_names_the_first_unknown_files_of_a_folder(
     assert {each.reason for each in found.unread} == {"of no known format"}
     app(["ingest", str(folder), "-w", str(tmp_path / "w")], standalone_mode=False)
     shown = " ".join(capsys.readouterr().out.split())
-    assert shown.count("Alpaca instructions") == 3
+    assert shown.count("Alpaca instructions") == 5
+    assert "and 17 more of no known format: --json or `formats census` names them" in shown
     assert PRIVATE not in shown
+    app(["formats", "census", str(folder)], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert shown.count("Alpaca instructions") == 3
+    assert "and 19 more: --json names them" in shown
+    assert PRIVATE not in shown
+
+
+def test_outcomes_that_episodes_write_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "sessions-outcomes.jsonl", {"session": "abc", "resolved": True})
+    write(tmp_path / "chat.jsonl", {"messages": [{"role": "user", "content": "go"}]})
+    (unread,) = find_sources(order_of([str(tmp_path)]), None).unread
+    assert unread.reason == "outcomes of sessions: the setting outcomes names it"

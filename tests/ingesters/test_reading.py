@@ -150,3 +150,15 @@ def test_types_of_records_are_counted_by_name_and_content_in_their_place_is_not_
     report = IngestReport(str(path))
     assert len(list(iter_json_lines(path, report))) == 8
     assert report.records == {"user": 1, "file-history-snapshot": 1, "other": 5, "untyped": 1}
+
+
+def test_one_json_list_gives_its_items_and_a_broken_one_is_read_by_lines(tmp_path: Path) -> None:
+    data = b'\xef\xbb\xbf\n [{"type": "a"},\n {"type": "b"}, 3]\n'
+    found, report = lines(tmp_path / "x.jsonl", data)
+    assert found == [(1, {"type": "a"}), (2, {"type": "b"})]
+    assert (dict(report.records), dict(report.skipped)) == ({"a": 1, "b": 1}, {"not an object": 1})
+    found, report = lines(tmp_path / "y.jsonl.gz", gzip.compress(data))
+    assert len(found) == 2
+    found, report = lines(tmp_path / "z.jsonl", b'[1]\n{"type": "a"}\n[{"type": "b"},\n')
+    assert found == [(2, {"type": "a"})]
+    assert dict(report.skipped) == {"not an object": 1, "not json": 1}

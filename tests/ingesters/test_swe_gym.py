@@ -598,7 +598,9 @@ if REAL:
 
 
 @pytest.mark.parametrize("left_out", [2, 3])
-def test_what_stands_behind_a_missing_or_second_result_of_a_row_is_lost(tmp_path: Path, left_out: int) -> None:
+def test_what_stands_behind_a_missing_or_second_result_of_a_row_is_lost(
+    tmp_path: Path, left_out: int
+) -> None:
     messages = [
         {"role": "user", "content": "mend it"},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "Read", "input": {}}]},

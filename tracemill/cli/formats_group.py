@@ -9,7 +9,7 @@ from tracemill.cli.options import Json
 from tracemill.records.printable import printable, printable_count
 
 if TYPE_CHECKING:
-    from tracemill.ingesters.census import Census
+    from tracemill.ingesters.census import Census, NotRead
     from tracemill.ingesters.format import SessionFormat
 
 _NAMED = 3
@@ -70,7 +70,12 @@ def _lines(census: "Census") -> list[str]:
         for what, counts in (("unknown kinds", found.unknown_kinds), ("unknown keys ", found.unknown_keys)):
             lines += [f"  {what}  {count:,}  {each}" for each, count in counts.most_common()]
     for reason, count in census.unread.most_common():
-        paths = [printable(each.path) for each in census.not_read if each.reason == reason]
+        paths = [_named(each) for each in census.not_read if each.reason == reason]
         more = [f"and {len(paths) - _NAMED:,} more: --json names them"] if len(paths) > _NAMED else []
         lines += [f"not read  {count:,}  {reason}", *(f"  {path}" for path in (*paths[:_NAMED], *more))]
     return lines or ["no sessions found"]
+
+
+def _named(unread: "NotRead") -> str:
+    path = printable(unread.path)
+    return f"{path}: {unread.looks_like}" if unread.looks_like else path

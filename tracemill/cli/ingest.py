@@ -34,7 +34,7 @@ _ROWS = {
     "unread": "files not read",
 }
 """Counts that have other names in the closing table."""
-_NAMED_UNKNOWN = 3
+_NAMED_UNKNOWN = 5
 """Number of unknown files that are named."""
 
 
@@ -85,6 +85,7 @@ def ingest(
     from tracemill.flows.ingest.ingest_run import IN_FILES, ingest_everything
     from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE
     from tracemill.flows.sources.source_spec import order_of
+    from tracemill.ingesters.discover import NO_FORMAT
 
     if workspace is None and unredacted:
         raise ConfigError("--unredacted is given without --workspace", "a separate folder for recorded text")
@@ -120,4 +121,6 @@ def ingest(
     rows = [(_ROWS.get(key, key.replace("_", " ")), plain_value(value)) for key, value in totals.items()]
     looked_at = [item for item in record["unread_files"] if item["looks_like"]]
     rows += [("looks like", f"{item['path']}: {item['looks_like']}") for item in looked_at[:_NAMED_UNKNOWN]]
+    if more := record["totals"]["unread"].get(NO_FORMAT, 0) - len(looked_at[:_NAMED_UNKNOWN]):
+        rows.append(("", f"and {more:,} more of no known format: --json or `formats census` names them"))
     say(rows, "tracemill ingest", record, json)

@@ -1,6 +1,7 @@
 """A workspace on a terminal: its last run, its releases, the report of the last one, some of its pairs."""
 
 import json
+import shlex
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -10,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tracemill.cli.commands import program_name
 from tracemill.cli.pair_output import pair_panel
 from tracemill.cli.report_output import print_figures
 from tracemill.data_cards.model.audit_sample import Precision, read_audit
@@ -27,7 +29,7 @@ from tracemill.flows.short_table import short_rows
 from tracemill.records.identity import StepId
 from tracemill.records.label_source import LABEL_SOURCES
 from tracemill.records.pair import DPOPair
-from tracemill.records.printable import printable, printable_lines
+from tracemill.records.printable import printable, printable_count, printable_lines
 from tracemill.records.storage.workspace import Workspace
 
 _SHOWN_VERSIONS = 5
@@ -71,6 +73,7 @@ def _as_json(work: Workspace, pairs: list[DPOPair], nights: int) -> dict[str, An
     figures, precision = _newest_figures(work)
     return {
         "run": last_run(work),
+        "stored": _stored_traces(work),
         "releases": versions_by_release(work.releases_dir),
         "pairs": Counter(map(name_pair_kind, pairs)),
         "report": figures and figures.model_dump(mode="json"),
@@ -87,7 +90,10 @@ def _print_pairs(console: Console, work: Workspace, pairs: list[DPOPair], count:
         trace = traces.get(step_id.trace_id)
         console.print(pair_panel(pair, () if trace is None else tuple(trace.state(step_id).messages)))
     told = f"{len(shown):,} of the {len(pairs):,} pairs before the filters of a release"
-    console.print(told if pairs else "no pairs: `self-repairs not used` in `tracemill status` says why")
+    none = "no pairs: `self-repairs not used` in `tracemill status` says why"
+    if last_run(work) is None:
+        none = "no pairs: none were made, or `tracemill label` said why"
+    console.print(told if pairs else none)
 
 
 def _print_runs(console: Console, work: Workspace, nights: int, verbose: bool) -> None:
@@ -96,7 +102,7 @@ def _print_runs(console: Console, work: Workspace, nights: int, verbose: bool) -
         console.print(Text(printable_lines(_error_text(*error))), soft_wrap=True)
     record = last_run(work)
     if record is None:
-        console.print("no run yet")
+        _print_without_run(console, work)
     elif record.get("status") != RUNNING:
         rows = (record_rows if verbose else short_rows)(record["summary"])
         print_closing(console, rows, f"last run {record['run_id']}")
@@ -113,11 +119,38 @@ def _print_runs(console: Console, work: Workspace, nights: int, verbose: bool) -
     if not verbose:
         if (report := _newest_report(work)) is not None:
             console.print(Text(printable(f"report {report}")), soft_wrap=True)
-        console.print("-v shows every figure, --pairs 3 some pairs")
+        if record is not None:
+            console.print("-v shows every figure, --pairs 3 some pairs")
         return
     figures, precision = _newest_figures(work)
     if figures is not None:
         print_figures(console, figures, precision)
+
+
+def _stored_traces(work: Workspace) -> Counter[str]:
+    """Return the number of stored traces by their format."""
+    tables = work.current("traces", columns=["trace_id", "source"])
+    return Counter(source for table in tables for source in table["source"].to_pylist())
+
+
+def _print_without_run(console: Console, work: Workspace) -> None:
+    """Print what a workspace holds that no `run` worked in yet, and what comes next."""
+    stored = _stored_traces(work)
+    console.print("no run yet")
+    if not stored:
+        console.print("no traces: tracemill ingest PATH stores some, tracemill run PATH does everything")
+        return
+    by_count = sorted(stored.items(), key=lambda each: (-each[1], each[0]))
+    kinds = ", ".join(f"{count:,} {source}" for source, count in by_count)
+    count = printable_count(stored.total(), "trace")
+    console.print(Text(printable(f"stored   {count} ({kinds})")), soft_wrap=True)
+    pairs = sum(table.num_rows for table in work.current("pairs", columns=["step_id"]))
+    place, program = shlex.quote(str(work.root)), program_name()
+    command = f"label -w {place}   # pairs of one session; asks nobody"
+    if pairs:
+        command = f"release write -w {place}"
+        console.print(f"pairs    {pairs:,} before the filters of a release")
+    console.print(Text(f"next     {program} {command}"), soft_wrap=True)
 
 
 def _error_text(command: str, error: dict[str, Any]) -> str:
