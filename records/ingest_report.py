@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _TYPE_NAME = re.compile(r"[^\d\s@/\\]{1,40}")
 
@@ -42,6 +43,9 @@ def record_type(value: object) -> str:
 
     A value that is not a plain type name gives `other`: it may be content, and reports are not redacted.
     """
-    if not isinstance(value, str) or not value:
-        return "untyped"
+    return _plain_type(value) if isinstance(value, str) and value else "untyped"
+
+
+@lru_cache(maxsize=1024)
+def _plain_type(value: str) -> str:
     return value if value.isascii() and _TYPE_NAME.fullmatch(value) else "other"

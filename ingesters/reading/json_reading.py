@@ -48,6 +48,8 @@ class UnreadLines:
 
     def passed(self) -> int:
         """Return the number of lines skipped since the last call."""
+        if not self._skipped:  # called for every line
+            return 0
         before, self._seen = self._seen, self._count()
         return self._seen - before
 

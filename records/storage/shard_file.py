@@ -47,7 +47,9 @@ class ShardFile:
         schema = SCHEMAS[name][1].with_metadata(metadata)
         sink = pa.PythonFile(self._out, mode="w")
         # Statistics would copy the smallest and largest texts into the footer.
-        self._writer = pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=False)
+        self._writer = pq.ParquetWriter(
+            sink, schema, compression="zstd", compression_level=3, write_statistics=False
+        )
 
     @property
     def bytes(self) -> int:
