@@ -242,7 +242,7 @@ def detect_table_format(schema: Any) -> str | None:
 
 def _detect_results(record: Record) -> str | None:
     """Return the kind of results that an object holds, None for any other."""
-    if record.keys() == {"session", "resolved"} and isinstance(record["session"], str | None):
+    if isinstance(record.get("session"), str) and isinstance(record.get("resolved"), bool):
         return OUTCOMES
     return EVALUATION if _is_evaluation(record) else None
 

@@ -127,7 +127,8 @@ def test_ingest_names_the_first_unknown_files_of_a_folder(
 
 
 def test_outcomes_that_episodes_write_are_named(tmp_path: Path) -> None:
-    write(tmp_path / "sessions-outcomes.jsonl", {"session": "abc", "resolved": True})
+    found = {"resolved": False, "reward": 0.5, "reasons": ["a test fails"]}
+    write(tmp_path / "sessions-outcomes.jsonl", {"session": "abc", "task": "t", **found})
     write(tmp_path / "chat.jsonl", {"messages": [{"role": "user", "content": "go"}]})
     (unread,) = find_sources(order_of([str(tmp_path)]), None).unread
     assert unread.reason == "outcomes of sessions: the setting outcomes names it"
