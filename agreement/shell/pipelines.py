@@ -12,7 +12,7 @@ from tracemill.harnesses.shell.program_tables import PROGRAMS
 Part = tuple[Any, ...]
 """(folder, words, assignments, redirects, here-document) of one command."""
 
-_FILTERS = "cat grep egrep fgrep head tail cut awk sort tac nl uniq rev wc xxd od md5sum sha1sum sha256sum"
+_FILTERS = "cat grep egrep fgrep head tail cut awk sort tac nl uniq rev wc xxd od md5sum sha1sum sha256sum jq"
 _TAKE_FILES = frozenset(_FILTERS.split())
 _GREPS = ("egrep", "fgrep", "grep")
 _TELL_FILES_APART = (*_GREPS, "head", "tail", "wc")
@@ -24,6 +24,7 @@ _WITH_VALUE = """-name -iname -type -size -mtime -mmin -atime -amin -ctime -cmin
     -path -maxdepth -mindepth -newermt -regex -iregex"""
 _TESTS_WITH_VALUE = frozenset(_WITH_VALUE.split())
 _IS_FILE = ("-type", "f")
+_LAST_SLASHES = re.compile(r"(?<=[^*/])/+$")
 _SLASH_COUNTS = (("echo",), ("printf",), ("rsync",))
 _XARGS = re.compile(r"-0|-r|-I\S*|-i\S*|-n1?|1|\{\}|@|%|--null|--no-run-if-empty")
 _HITS = ("{}", "@", "%")
@@ -102,7 +103,7 @@ def normal_pipeline(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Return the canonical form of a pipeline.
 
     `sort | uniq` becomes one command, `find` runs the next command itself and has its tests sorted, and paths
-    lose trailing slashes.
+    lose trailing slashes, but for patterns of folders (`*/`).
     """
     found = [(part[0], _without_slashes(part[1]), *part[2:]) for part in parts]
     known = parse_pipeline_find(found[0][1]) if found else None
@@ -122,7 +123,7 @@ def _plain(part: Part) -> bool:
 def _without_slashes(words: tuple[str, ...]) -> tuple[str, ...]:
     if words[:1] in _SLASH_COUNTS:
         return words
-    return tuple([word.rstrip("/") if word[:1] == "/" and len(word) > 1 else word for word in words])
+    return tuple([_LAST_SLASHES.sub("", word) if word[:1] == "/" else word for word in words])
 
 
 def parse_pipeline_find(argv: tuple[str, ...]) -> FindQuery | None:

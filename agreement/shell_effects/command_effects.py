@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tracemill.agreement.calls.arguments import fold_text
@@ -34,7 +35,8 @@ from tracemill.harnesses.shell.program_tables import SUBMIT_COMMANDS
 _SHOWERS = ("cat", "head", "less", "more", "nl")
 _LINES = re.compile(r"'?\d+(?:,(?:\d+|\$))? ?p'?")
 _PRINTERS = (("echo",), ("printf",), ())
-_AFTER_TESTS = (("tail",), ("head",), ("grep",), ("cat",), ("tee",))
+_FILTERS = (("grep",), ("tee",))
+_AFTER_TESTS = (("tail",), ("head",), ("cat",), *_FILTERS)
 _SPLITS = frozenset({"", ";", "&&"})
 
 
@@ -103,7 +105,9 @@ def _effect_of(given: Sequence[SimpleCommand], folder: str) -> ActionEffect:
         if found is not None:
             return found
     if _tests(effects) and not any(map(_has_file_io, commands)):
-        return build_test_effect(commands[0].argv, folder, commands[0].assignments)
+        found = build_test_effect(commands[0].argv, folder, commands[0].assignments)
+        filters = [command.argv for command in commands[1:] if command.argv[:1] in _FILTERS]
+        return replace(found, effect=(*found.effect, *filters))
     return _other(commands, effects, folder)
 
 

@@ -142,7 +142,7 @@ def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
     For each select these are its tables, functions, conditions, groups, order and limit; for the effect
     also its columns and the schemas of its tables. The case of literals does not count for the rows.
     `IN (a, b)` equals `= a OR = b`, and a query for the row with the largest value is the same in any
-    spelling.
+    spelling, but for the effect: `LIMIT 1` leaves out rows of equal value.
     """
     from sqlglot import exp
 
@@ -154,6 +154,7 @@ def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
     effect = combined
     for select in tree.find_all(exp.Select):
         columns = {f"column {_text(each)}" for each in select.expressions if _is_plain(each)}
+        columns |= {_text(each) for each in _listed(select.args.get("limit"))}
         effect += ("; ".join(sorted(_parts_of(select) | columns)),)
     for literal in tree.find_all(exp.Literal):
         literal.set("this", str(literal.this).lower())

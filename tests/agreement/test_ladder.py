@@ -85,10 +85,9 @@ SAME_EFFECT = [
         sql("select a, b from t where x in (1, 2)"),
         sql("SELECT b, a FROM t WHERE x=2 OR x=1"),
     ),
-    (
-        sql("select a from t order by b desc limit 1"),
-        sql("select a from t where b = (select max(b) from t)"),
-    ),
+    (bash("cat a.json | jq .b | sort"), bash("jq .b a.json | sort")),
+    (bash("pytest -q | tail -5"), bash("pytest -q | head -40")),
+    (bash("du -s /repo/"), bash("du -s /repo")),
 ]
 
 OTHER_EFFECT = [
@@ -126,6 +125,14 @@ OTHER_EFFECT = [
         sql("select a from t order by b limit 1"),
         sql("select a from t order by b desc limit 1"),
     ),
+    (
+        sql("select a from t order by b desc limit 1"),
+        sql("select a from t where b = (select max(b) from t)"),
+    ),
+    (bash("pytest -q | grep -c FAILED"), bash("pytest -q")),
+    (bash("pytest -q | grep FAILED"), bash("pytest -q | grep Error")),
+    (bash("pytest -q | tee log"), bash("pytest -q")),
+    (bash("du -s /repo/*/"), bash("du -s /repo/*")),
     (bash("rm -rf build"), bash("rm -rf dist")),
     (bash("echo 'unclosed"), bash("echo 'unclosed too")),
     (bash("(cd a && make)"), bash("(cd b && make)")),
