@@ -131,9 +131,17 @@ def _most_frequent(names: Sequence[str], places: Sequence[int]) -> tuple[int, ..
 def _judge(chosen: ActionKeys, student: ActionKeys, lead: _Lead, policy: VotePolicy) -> Verdict:
     if len(lead.backers) <= policy.threshold and _needs_extra_vote(chosen, student, policy):
         return "no_agreement"
-    if not policy.dead_zone or not in_ladder_dead_zone(chosen, student):
+    if not policy.dead_zone or not (in_ladder_dead_zone(chosen, student) or _does_less(chosen, student)):
         return "pair"
     return "pair" if label_separates_actions(chosen, student, policy) else "dead_zone"
+
+
+def _does_less(chosen: ActionKeys, student: ActionKeys) -> bool:
+    """Return whether an action that does more than read does, by intent, only some of what another does."""
+    if chosen.reading or not 0 < len(chosen.effects) < len(student.effects):
+        return False
+    done, more = (Counter(effect.intent for effect in keys.effects) for keys in (chosen, student))
+    return done < more
 
 
 def label_separates_actions(chosen: ActionKeys, student: ActionKeys, policy: VotePolicy) -> bool:

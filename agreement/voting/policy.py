@@ -21,10 +21,11 @@ class VotePolicy:
     `unanimous`: all valid votes must agree. `bare_needs_all`: all must agree if one side of the pair alone
     is a text without a call. `level`: the level on which two actions count as equal. `far`: agreement on
     intent is enough if the student's action is of another class (at level `effect` alone). `dead_zone`: an
-    action of the student's own intent, or one that is a part of the other, makes no pair. `proven`: one
-    vote more is needed if both sides write files and an outcome is unknown. `grounded`: one vote more is
-    needed for a guess (an action with names that no message so far contains), unless the student guesses
-    too and its action is of the same class.
+    action of the student's own intent, one that is a part of the other, or one that changes something but
+    does, by intent, only some of what the student does, makes no pair. `proven`: one vote more is needed if
+    both sides write files and an outcome is unknown. `grounded`: one vote more is needed for a guess (an
+    action with names that no message so far contains), unless the student guesses too and its action is of
+    the same class.
     """
 
     name: str = "default"

@@ -22,7 +22,7 @@ from tracemill.records.pair import Vote
 from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import TraceState
 
-VOTE_VERSION = 8
+VOTE_VERSION = 9
 """Raise it when the same replies at a step give another verdict."""
 
 

@@ -190,3 +190,23 @@ def test_a_part_of_a_batch_of_calls_makes_no_pair() -> None:
     assert ladder_keys(whole, WORLD).canonical == ladder_keys(turned, WORLD).canonical
     assert vote(turned, whole, READ, student=whole).verdict == "agrees_with_student"
     assert vote(turned, whole, READ, student=Action("", (unknown[2],))).verdict == "pair"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "student", "verdict"),
+    [
+        ((EDIT,), (EDIT_2, TEST), "dead_zone"),  # some of the student's work, done otherwise
+        ((READ, EDIT), (PART, EDIT_2, TEST), "dead_zone"),
+        ((act("mcp__x", a=1),), (act("mcp__x", a=2), act("mcp__x", a=3)), "dead_zone"),
+        ((act("mcp__x", a=2), act("mcp__x", a=3)), (act("mcp__x", a=1),), "pair"),  # more of it
+        ((act("mcp__x", a=1),), (act("mcp__y"), act("mcp__z")), "pair"),
+        ((PART,), (READ, TEST), "pair"),  # to read less may be better
+    ],
+)
+def test_doing_less_of_the_same_is_not_better(
+    chosen: tuple[Action, ...], student: tuple[Action, ...], verdict: str
+) -> None:
+    one, other = (
+        Action("", tuple(call for each in side for call in each.tool_calls)) for side in (chosen, student)
+    )
+    assert vote(one, one, one, student=other).verdict == verdict
