@@ -91,6 +91,7 @@ SWITCHES = (
     _policy(bare_needs_all=False),
     _rule("equivalence.ladder.in_ladder_dead_zone", by_intent_key, "dead zone: parts of a batch"),
     _rule("voting.labels.label_separates_actions", no),
+    _rule("voting.labels._does_less", no),
     _rule("voting.labels._needs_extra_vote", no),
     _rule("equivalence.student_action.mark_action_broken", first),
     _rule("equivalence.validity.why_calls_invalid", none),
