@@ -6,6 +6,7 @@ A header shows how cells are separated, and the name of each column applies to t
 import re
 from collections.abc import Callable
 from itertools import pairwise
+from typing import NamedTuple
 
 from tracemill.privacy.core.rule import Span, build_rule_pattern
 from tracemill.privacy.core.table_columns import cell_kind, column_type
@@ -113,6 +114,36 @@ def find_cells_under(text: str, at: int) -> tuple[list[Span], int]:
 
     The end is that of the line where it is no header.
     """
+    found: list[Span] = []
+    columns, end = find_columns_under(text, at, lambda name: column_type(name) is not None)
+    for column in columns:
+        for a, b, data in column.cells:
+            if kind := cell_kind(column.name, text[a:b], data=data):
+                found.append(Span(a, b, kind))
+    return found, end
+
+
+class Cell(NamedTuple):
+    """Start and end of a cell, and whether its table holds data, not words about it."""
+
+    start: int
+    end: int
+    data: bool
+
+
+class Column(NamedTuple):
+    """The name of a column, its cells, and the names of all columns of the table."""
+
+    name: str
+    cells: list[Cell]
+    header: list[str]
+
+
+def find_columns_under(text: str, at: int, is_wanted: Callable[[str], bool]) -> tuple[list[Column], int]:
+    """Return the columns with a wanted name below the header around a place, and where the table ends.
+
+    The end is that of the line where it is no header.
+    """
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
@@ -129,8 +160,8 @@ def find_cells_under(text: str, at: int) -> tuple[list[Span], int]:
         _NAME.fullmatch(text, a, b) or a == b for a, b in header
     ):
         return [], end
-    wanted = {place for place, name in enumerate(names) if column_type(name)}
-    return _below(text, start, end, names, wanted, style) if wanted else ([], end)
+    columns = {place: Column(name, [], names) for place, name in enumerate(names) if is_wanted(name)}
+    return (list(columns.values()), _below(text, start, end, names, columns, style)) if columns else ([], end)
 
 
 def _below(
@@ -138,11 +169,10 @@ def _below(
     start: int,
     end: int,
     names: list[str],
-    wanted: set[int],
+    columns: dict[int, Column],
     style: _Style,
-) -> tuple[list[Span], int]:
-    """Return the private cells below a header, and where the table ends."""
-    found: list[Span] = []
+) -> int:
+    """Add the cells below a header to its columns, and return where the table ends."""
     sign, split = style
     bars = [at - start for at in range(start, end) if text[at] == "|"] if sign == "|" else []
     framed = text[start:end].lstrip().startswith("|")
@@ -172,9 +202,7 @@ def _below(
         extra = len(cells) - len(names)
         if extra and not (sign == "  " and extra == 1):
             break
-        for place in wanted:
-            a, b = cells[place + extra]
-            if kind := cell_kind(names[place], text[a:b], data=data):
-                found.append(Span(a, b, kind))
+        for place, column in columns.items():
+            column.cells.append(Cell(*cells[place + extra], data))
         at = stop + 1
-    return found, max(end, at - 1)
+    return max(end, at - 1)

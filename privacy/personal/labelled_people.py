@@ -45,7 +45,7 @@ def find_people_by_role(view: TextView) -> Iterator[Span]:
     for low, high in view.windows():
         end = min(len(text), high + _REACH)
         for found in _VALUE.finditer(text, low, end):
-            if is_full_name(_in_order(found["v"])) and _is_labelled(text, found):
+            if is_full_name(name_in_order(found["v"])) and _is_labelled(text, found):
                 yield Span(*found.span("v"), "PERSON")
                 yield from _following_names(text, found.end("v"))
         for table in _TABLE_NAMED.finditer(text, low, end):
@@ -58,7 +58,7 @@ def find_people_by_role(view: TextView) -> Iterator[Span]:
                 yield Span(*found.span("v"), "PERSON")
 
 
-def _in_order(name: str) -> str:
+def name_in_order(name: str) -> str:
     """Return a name with the first name first, and a last name in capitals as other names are written."""
     words = " ".join(reversed(name.split(", ", 1))).split(" ")
     if sum(map(str.isupper, words)) == 1:
@@ -181,7 +181,7 @@ def _is_handle(name: str) -> bool:
 _TOGETHER = 100  # labels in a probe
 
 
-def _spelled(word: str) -> str:
+def spell_in_raw(word: str) -> str:
     """Return the pattern of a word in the raw plane: accented letters in both cases, others as `?`."""
     found = []
     for letter in word:
@@ -196,7 +196,7 @@ def _spelled(word: str) -> str:
 
 _CAPITAL = r"(?-i:[A-Z?\xc0-\xde])"
 _SIGN = rf"(?:[ _-]?name|s)?[\"'`*_\]]*[ \t\xa0]*[:=|?]>?\s*[\[{{]?\s*\\*[\"'`*_({{]*[ \t]*{_CAPITAL}"
-_STEMS = sorted({_spelled(word.rpartition(" ")[2]) for word in LATIN_ROLES})
+_STEMS = sorted({spell_in_raw(word.rpartition(" ")[2]) for word in LATIN_ROLES})
 _COMPLEMENTS = r"(?:de|du|des|del|della|do|da|di|para|pour|per|of|for|van|von|der|[\xe0a]|al) [^\s:=|]+"
 
 

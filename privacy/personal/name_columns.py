@@ -1,0 +1,90 @@
+# ruff: noqa: E501 (patterns)
+"""Detect names of persons in the columns of tables: CSV, TSV, Markdown, `psql`, `mysql` and aligned text.
+
+A column of persons is told by its label and by its cells: enough of them begin with a given name, or the
+table describes persons in its other columns too.
+"""
+
+import re
+from collections.abc import Iterator
+
+from tracemill.privacy.core.lazy_pattern import LazyPattern
+from tracemill.privacy.core.read_table import Cell, Column, find_columns_under
+from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
+from tracemill.privacy.core.table_columns import PERSON_LABEL
+from tracemill.privacy.core.word_lists import COMMON_WORDS
+from tracemill.privacy.personal.given_names import begins_with_given_name
+from tracemill.privacy.personal.labelled_data import PERSON
+from tracemill.privacy.personal.labelled_people import name_in_order, spell_in_raw
+from tracemill.privacy.personal.role_words import LATIN_ROLES, is_holder_of_people, is_name_label
+from tracemill.privacy.personal.unannounced_data import is_full_name
+
+_WHOLE = LazyPattern(rf"{PERSON}|[A-Z\xc0-\xde\u0100-\u017d][^\W\d_]+, {PERSON.partition('(?: ')[0]}")
+_PART = LazyPattern(r"[^\W\d_]{2,24}(?:[ '\u2019-][^\W\d_]{1,24}){0,3}")
+_OF_PART = re.compile(rf"(?i){PERSON_LABEL}|soyad\u0131?|soyisim|p\u0159\xedjmen\xed|prijmeni|keresztn\xe9v|vezet\xe9kn\xe9v|prenume|prezime|priezvisko|surname")
+# Labels of other columns that tables of persons have.
+_OF_PERSONS = re.compile(
+    r"(?i)(?:.*[ _.-])?(?:e-?mail|phone|mobile|telefon\w*|tel|t\xe9l\w*|age|alter|edad|gender|sex|geschlecht|dob|born|birth\w*|geburts\w+|birthday|department|dept|abteilung|job|position|salary|gehalt|hired?(?:[ _]date)?|grade|klasse|ward|diagnosis|mrn|nationality|address|anschrift|adresse|ssn|seat|room|wohnort)"
+)
+_LEAST_GIVEN = 0.25
+"""The share of the cells that begin with a given name."""
+
+
+def find_name_columns(view: TextView) -> Iterator[Span]:
+    """Find the names of persons below the labels of columns."""
+    text, read = view.text, -1
+    for low, high in view.windows():
+        at = max(low, read)
+        while at <= high:
+            columns, end = find_columns_under(text, at, _is_label)
+            for column in columns:
+                yield from _names_in(text, column)
+            read = at = end + 1
+
+
+def _is_label(name: str) -> bool:
+    if not 1 < len(name) <= 48 or name.lower() == "id":
+        return False
+    return bool(_OF_PART.fullmatch(name)) or is_name_label(name) or is_holder_of_people(name)
+
+
+def _names_in(text: str, column: Column) -> Iterator[Span]:
+    """Yield the names in a column where its cells or the other columns show that it holds persons."""
+    filled = [cell for cell in column.cells if cell.end - cell.start > 1]
+    if _OF_PART.fullmatch(column.name):
+        yield from (Span(cell.start, cell.end, "PERSON") for cell in filled if _is_part(text, cell))
+        return
+    names = [cell for cell in filled if _is_whole(text[cell.start : cell.end])]
+    given = sum(begins_with_given_name(text[cell.start : cell.end]) for cell in names)
+    described = any(_OF_PERSONS.fullmatch(label) for label in column.header)
+    if given >= max(1, _LEAST_GIVEN * len(filled)) or (described and len(names) * 2 > len(filled)):
+        yield from (Span(cell.start, cell.end, "PERSON") for cell in names)
+
+
+def _is_part(text: str, cell: Cell) -> bool:
+    value = text[cell.start : cell.end]
+    last = value.rpartition(" ")[2]
+    return last[0].isupper() and _PART.fullmatch(value) is not None and value.lower() not in COMMON_WORDS
+
+
+def _is_whole(value: str) -> bool:
+    return _WHOLE.fullmatch(value) is not None and is_full_name(name_in_order(value))
+
+
+_TOGETHER = 100  # labels in a probe
+_LABELS = sorted(
+    {spell_in_raw(word.rpartition(" ")[2]) for word in (*LATIN_ROLES, "name", "nom", "nome", "nombre", "imi\u0119", "jm\xe9no", "ime", "nume", "n\xe9v", "soyad", "soyad\u0131", "p\u0159\xedjmen\xed", "prezime", "surname", "person", "user", "staff")}
+)  # fmt: skip
+
+
+def _probes() -> Iterator[str]:
+    yield r"(?i)[\n,;\t\"][a-z]{1,12} names?\"?[,;\t\r\n]"
+    for first in range(0, len(_LABELS), _TOGETHER):
+        label = rf"(?:{'|'.join(_LABELS[first : first + _TOGETHER])})(?:_?names?|s)?"
+        yield rf"(?i)(?:^|[\n,;\t_]\"?){label}\"?[,;\t]"
+        yield rf"(?i)[,;\t_]\"?{label}\"?\r?\n"
+        yield rf"(?i)[\n|_ ][*]*{label}[*]* *\|"
+        yield rf"(?i)(?:  |\n|_){label}(?:  |\r?\n[ \t]*--)"
+
+
+DETECTORS: tuple[Detector, ...] = (make_probed_detector(find_name_columns, *_probes(), located=True),)
