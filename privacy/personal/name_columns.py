@@ -21,7 +21,9 @@ from tracemill.privacy.personal.unannounced_data import is_full_name
 
 _WHOLE = LazyPattern(rf"{PERSON}|[A-Z\xc0-\xde\u0100-\u017d][^\W\d_]+, {PERSON.partition('(?: ')[0]}")
 _PART = LazyPattern(r"[^\W\d_]{2,24}(?:[ '\u2019-][^\W\d_]{1,24}){0,3}")
-_OF_PART = re.compile(rf"(?i){PERSON_LABEL}|soyad\u0131?|soyisim|p\u0159\xedjmen\xed|prijmeni|keresztn\xe9v|vezet\xe9kn\xe9v|prenume|prezime|priezvisko|surname")
+_OF_PART = re.compile(
+    rf"(?i){PERSON_LABEL}|soyad\u0131?|soyisim|p\u0159\xedjmen\xed|prijmeni|keresztn\xe9v|vezet\xe9kn\xe9v|prenume|prezime|priezvisko|surname"
+)
 # Labels of other columns that tables of persons have.
 _OF_PERSONS = re.compile(
     r"(?i)(?:.*[ _.-])?(?:e-?mail|phone|mobile|telefon\w*|tel|t\xe9l\w*|age|alter|edad|gender|sex|geschlecht|dob|born|birth\w*|geburts\w+|birthday|department|dept|abteilung|job|position|salary|gehalt|hired?(?:[ _]date)?|grade|klasse|ward|diagnosis|mrn|nationality|address|anschrift|adresse|ssn|seat|room|wohnort)"

@@ -38,6 +38,7 @@ from tracemill.privacy.personal import (
     people,
     phones_and_accounts,
     postal_addresses,
+    record_formats,
     unannounced_data,
 )
 from tracemill.privacy.personal.known_identity import HOMES, KnownValues, distinctive_known_names
@@ -99,6 +100,7 @@ _GENERAL = (
     *conversations.DETECTORS,
     *labelled_people.DETECTORS,
     *name_columns.DETECTORS,
+    *record_formats.DETECTORS,
     *other_scripts.DETECTORS,
     *labelled_addresses.DETECTORS,
     *unannounced_data.DETECTORS,
