@@ -136,7 +136,7 @@ _MONTH = r"(?:jan|feb|f\xe9v|mar|m\xe4r|apr|avr|abr|may|mai|maj|mag|giu|jun|jui|
 DATE = rf"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)\d\d|[0-3]?\d(?:\.|er|st|nd|rd|th|\xba)? (?:de |of )?{_MONTH},? (?:de |of )?(?:19|20)\d\d|{_MONTH} [0-3]?\d,? (?:19|20)\d\d|(?:19|20)\d\d(?:\u5e74|\ub144) ?\d{{1,2}}(?:\u6708|\uc6d4) ?\d{{1,2}}(?:\u65e5|\uc77c))"
 """The pattern of a date with its year, in numbers or words."""
 _BIRTH_DATES = rf"""
-date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|bday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|geboortedatum|naissance|nacimiento|nascimento|nascita|data urodzenia|data_urodzenia|f\xf6delsedatum|fodelsedatum|f\xf8dselsdato|fodselsdato|syntym\xe4aika|syntymaaika|n\xe9 le|n\xe9e le|n\xe9(e) le|ne le|nee le|nacido|nacida|nato il|nata il|nascido|nascida|f\xf6dd|f\xf8dt|urodzona|urodzony|syntynyt|geb.|datum narozen\xed|datum_narozeni|datum rodenja = {DATE} = -
+date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|bday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|geboortedatum|naissance|nacimiento|nascimento|nascita|data urodzenia|data_urodzenia|f\xf6delsedatum|fodelsedatum|f\xf8dselsdato|fodselsdato|syntym\xe4aika|syntymaaika|n\xe9 le|n\xe9e le|n\xe9(e) le|ne le|nee le|nacido|nacida|nato il|nata il|nascido|nascida|f\xf6dd|f\xf8dt|urodzona|urodzony|syntynyt|geb.|datum narozen\xed|datum_narozeni|datum rodenja = {DATE}|(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]) = -
 """
 _PLACES = r"""
 latitude|longitude|lat|lng|lon|long = -?\d{1,3}\.\d{4,12} = -
@@ -147,12 +147,19 @@ matrikelnummer|matrikel-nr|matriculation number|student number|student no|studen
 patienten-nr|patientennummer|patientennr|patienten-id|patienten id|patientnummer|pati\xebntnummer|patientnr|num\xe9ro de patient|no patient|num\xe9ro de dossier|dossier m\xe9dical|historia cl\xednica|n\xfamero de historia|n\xfamero de paciente|cartella clinica|numero paziente|prontu\xe1rio|journalnummer|fallnummer|hospital number|hospital no|chart number|chart no|health record|case file|krankenakte|patient = (?-i:[A-Z]{0,4}[- ]?\d{5,12}(?:/\d{2,4})?) =
 student id|student_id|studentid|student card|student_no|studentennummer|studentnummer|opiskelijanumero|num\xe9ro d'\xe9tudiant|num\xe9ro \xe9tudiant|carte \xe9tudiant|n\xfamero de estudiante|n\xfamero de alumno|n\xfamero de aluno|matr\xedcula|matricola|numero di matricola|numer albumu|pupil id|school id|admission number|roll number|roll no|hallgat\xf3i azonos\xedt\xf3|neptun = (?-i:[A-Z]{0,4}[-/ ]?\d{5,12}(?:/\d{2,4})?) =
 employee id|employee_id|employeeid|employee number|employee no|staff id|staff number|personnel number|personalnummer|personal-nr|mitarbeiternummer|mitarbeiter-nr|num\xe9ro de salari\xe9|n\xfamero de empleado|personeelsnummer|anst\xe4llningsnummer|badge number = (?-i:[A-Z]{0,4}[- ]?\d{5,10}) =
+visa number|visa no|visa nr|visumnummer|num\xe9ro de visa|n\xfamero de visado|permit number|permit no|residence permit|work permit|green card|uscis|alien number|alien registration number|a-number = (?-i:[A-Z]{0,3}-?\d[\dA-Z-]{5,14}|[A-Z]\d[A-Z0-9]{7}) =
+memberid|membership id|membership no|membership|mitgliedsnummer|mitglieds-nr|num\xe9ro de membre|num\xe9ro d'adh\xe9rent|n\xfamero de socio|lidnummer|medlemsnummer|loyalty number|loyalty card|frequent flyer|frequent flyer number|frequent-flyer|vielfliegernummer|miles & more|bonuskarte|kundennummer|kunden-nr|kundennr|customer number|customer no|client number|client no|num\xe9ro de client|num\xe9ro client|n\xfamero de cliente|numero cliente|klantnummer|kundenummer|kundnummer|nr klienta = (?-i:[A-Z]{0,4}[- ]?\d[\dA-Z-]{4,14}) =
+num\xe9ro de contrat|n\xb0 de contrat|vertragsnummer|versicherungsschein|versicherungsscheinnummer|policen-nr|n\xfamero de p\xf3liza|p\xf3liza|numero polizza|polizza|ap\xf3lice|polisnummer|numer polisy|claim number|claim no|schadennummer|schaden-nr|num\xe9ro de sinistre|contract number|contract no = (?-i:[A-Z]{0,4}[-/ ]?\d[\dA-Z/-]{5,14}) =
+ticket number|ticket no|e-ticket|eticket|ticketnummer|num\xe9ro de billet|booking reference|booking ref|booking code|booking number|buchungsnummer|buchungscode|reservation number|reservierungsnummer|confirmation number|num\xe9ro de r\xe9servation|localizador|record locator|pnr|trip number = (?-i:\d{3}[- ]?\d{10}|(?=[A-Z]*\d)[A-Z0-9]{6}|\d{8,13}) =
+medical license|medical licence|npi|npi number|gmc number|gmc no|dea number|bar number|lanr|arztnummer|rpps|adeli|betriebsnummer|bsnr = (?-i:[A-Z]{0,2}\d{6,11}) =
+voter id|voter number|voter registration number|ration card|ration card number|uan|epf number|pf number|esic number|pran = (?-i:[A-Z]{0,5}[/ ]?\d[\dA-Z/]{5,20}) =
 mrn|medical record|medical_record|patient id|patient_id|patientid|patient number|patient no = [A-Z]{0,3}-?\d{6,10} =
 """
 _ACCOUNTS = r"""
 account number|account_number|accountnumber|account no|acct no|acct_no|bank account|bank_account|kontonummer|kontonr|numero de cuenta|n\xfamero de cuenta|num\xe9ro de compte = \d{4}[ -]?\d{4}[ -]?\d{0,9} =
 """
 _CARDS = r"""
+cvv|cvc|cvv2|cvc2|cid code|card verification|card security code|security code|pr\xfcfziffer|kartenpr\xfcfnummer|cryptogramme = \d{3,4} = -
 card number|card_number|cardnumber|card no|cardno|cc number|cc_number|ccnumber|credit card|credit_card|creditcard|debit card|kreditkarte|kartennummer|tarjeta|carte bancaire|pan = \d(?:[ -]?\d){12,18} = luhn
 """
 _PHONES = r"""
@@ -160,9 +167,15 @@ phone|mobile|telephone|telefon|telefono|tel\xe9fono|t\xe9l\xe9phone|telefone|cel
 """
 _DEVICES = r"""
 imei = \d{2}-?\d{6}-?\d{6}-?\d = luhn
+iccid|sim number|sim card number|sim-kartennummer = 89\d{16,18} =
+imsi = \d{14,15} =
+udid|device udid = [0-9a-f]{40}|[0-9A-F]{8}-[0-9A-F]{16} = -
+androidid|android id|android_id|gsf id = [0-9a-f]{16} = -
+advertising id|advertising_id|advertisingid|idfa|idfv|gaid|adid = [0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12} = -
+serial number|serialnumber|seriennummer|num\xe9ro de s\xe9rie|n\xfamero de serie = (?-i:C02[A-Z0-9]{8,9}|[A-Z](?=[A-Z]*\d[A-Z]*\d)[A-Z0-9]{11}) = -
 """
 _VEHICLES = r"""
-vin|chassis number|chassis_number|fahrgestellnummer = (?-i:(?=[A-Z]*\d)[A-HJ-NPR-Z0-9]{11}[A-Z0-9]{2}\d{4}) = -
+vin|chassis number|chassis_number|fahrgestellnummer = (?-i:(?=[A-Z]*\d)[A-HJ-NPR-Z0-9]{17}) = -
 license plate|license_plate|licenseplate|licence plate|licence_plate|number plate|kennzeichen|targa|immatriculation = (?-i:[A-Z]{1,3}[- ]?[A-Z]{1,3}[- ]?\d{1,4}|[A-Z]{2}[- ]?\d{2,3}[- ]?[A-Z]{2,3}|\d{1,4}[- ]?[A-Z]{2,3}) = -
 """
 # The same in scripts outside Latin-1.
@@ -255,7 +268,7 @@ OTHER_LABEL = LazyPattern("|".join(sorted(map(re.escape, OTHER_LABELS), key=len,
 LABEL_SUFFIX = LazyPattern(r"(?:[Nn]umber|[Nn]ummer|No|Nr|Num|Code|Id|ID|Value)|s?(?![^\W_])")
 FILLER = (
     r"(?:card|number|num|no|nr|nummer|numero|n\xfamero|num\xe9ro|numaras\u0131|numarasi|tunnus|broj|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|il|em|my|his|her|for|f\xfcr|n\.?[\xba\xb0]"
-    r"|cliente?|customer|holder|user|coordinates?|position|location)"
+    r"|cliente?|customer|holder|user|coordinates?|position|location|value)"
 )
 """The pattern of a word between a label and its value."""
 _REST = LazyPattern(

@@ -21,7 +21,7 @@ _REACH = 120  # characters of a name behind the end of its probe
 _LABEL = 48  # characters before a separator in which its label begins
 _AROUND = 160  # characters before a bare label in which a role stands
 # `: `, `": "`, `** : `, ` = {`, `" content="`, `">`, ` | `, ` (`.
-_SEPARATOR = r"(?:[\"'`*_\]]{0,3}[ \t\u00a0]{0,3}(?::|\uff1a|=>?|\|)\s{0,3}[\[{]?\s{0,3}\\*[\"'`*_({]{0,3}[ \t]{0,2}|[\"'] (?:content|value)=[\"']| ?[({])"
+_SEPARATOR = r"(?:[\"'`*_\]]{0,3}[ \t\u00a0]{0,24}(?::|\uff1a|=>?|\|)\s{0,3}[\[{]?\s{0,3}\\*[\"'`*_({]{0,3}[ \t]{0,2}|[\"'] (?:content|value)=[\"']| ?[({])"
 _END = r"(?=\\*(?:[\"'`]|[ \t*_|})\]]{0,4}(?:[,;(<}\]\x1b]|\r?\n|$|&lt;)))"
 _NAME = r"[A-Z\xc0-\xde\u0100-\u017d][^\W\d_]{1,24}(?:-[A-Z\xc0-\xde][^\W\d_]{1,24})?"
 _LAST_FIRST = rf"{_NAME}, {_NAME}(?: [A-Z]\.)?"
@@ -31,8 +31,9 @@ _NEXT = LazyPattern(
 )
 _BEFORE = LazyPattern(r"(?:[^\W\d_][\w'\u2019.()/\u00a0-]*[ _]){0,5}[^\W\d_][\w'\u2019.()/-]*$")
 _ELEMENT = LazyPattern(
-    rf"(?:<|&lt;)(?:[\w-]+:)?(?P<l>\w{{3,40}})(?:\s[^<>]{{0,80}})?(?:>|&gt;)\s{{0,3}}(?P<v>{PERSON})\s{{0,3}}(?:</|&lt;/)"
+    rf"(?:<|&lt;)(?:[\w-]+:)?(?P<l>\w{{2,40}})(?:\s[^<>]{{0,80}})?(?:>|&gt;)\s{{0,3}}(?P<v>{PERSON}|{_LAST_FIRST})\s{{0,3}}(?:</|&lt;/)"
 )
+_OPENED = LazyPattern(r"<(?:[\w-]+:)?(?P<l>\w{3,40})(?: [^<>]{0,80})?>(?!\s*[^\s<])")
 _COMMAND = LazyPattern(r"[\\/](?P<l>[A-Za-z]{3,24})$")
 _ROLE_NEAR = LazyPattern(r"[A-Za-z][\w-]{2,40}(?=[\"'`]?\]?[ \t]*(?:[:=]|=>)?\s*[\[{(]|[ \t]*:[ \t]*\n)")
 _TABLES = r"(?:users?|customers?|clients?|patients?|persons?|people|employees?|staff|students?|pupils?|teachers?|members?|contacts?|guests?|authors?|tenants?|applicants?|candidates?|doctors?|drivers?|passengers?|subscribers?|profiles?)"
@@ -54,7 +55,7 @@ def find_people_by_role(view: TextView) -> Iterator[Span]:
                 if is_full_name(found["v"]) and begins_with_given_name(found["v"]):
                     yield Span(*found.span("v"), "PERSON")
         for found in _ELEMENT.finditer(text, low, end):
-            if is_full_name(found["v"]) and is_role_label(found["l"]):
+            if is_full_name(name_in_order(found["v"])) and _is_element_of_person(text, found):
                 yield Span(*found.span("v"), "PERSON")
 
 
@@ -88,6 +89,19 @@ def _is_labelled(text: str, found: re.Match[str]) -> bool:
     return is_name_label(name) and (begins_with_given_name(found["v"]) or _is_among_people(text, start))
 
 
+def _is_element_of_person(text: str, found: re.Match[str]) -> bool:
+    """Tell whether an element is a role, or a name: a given name, or one inside an element of a person."""
+    label = found["l"]
+    if is_role_label(label):
+        return True
+    if not (is_name_label(label) or label in _NAME_ELEMENTS):
+        return False
+    if begins_with_given_name(found["v"]):
+        return True
+    opened = list(_OPENED.finditer(text, max(0, found.start() - _AROUND), found.start()))
+    return bool(opened) and any(is_holder_of_people(each["l"]) or each["l"] in _PARTIES for each in opened[-3:])
+
+
 def _is_among_people(text: str, start: int) -> bool:
     """Tell whether a bare `name` is a field of an object, or of a table, that describes a person."""
     before = text[max(0, start - _AROUND) : start]
@@ -95,6 +109,9 @@ def _is_among_people(text: str, start: int) -> bool:
     return bool(above and is_holder_of_people(above[-1])) or _TABLE_NAMED.search(before) is not None
 
 
+_NAME_ELEMENTS = frozenset(("Nm", "nm", "displayName", "fullname", "fullName", "CommonName"))
+_PARTIES = frozenset(("Dbtr", "Cdtr", "UltmtDbtr", "UltmtCdtr", "InitgPty", "Pty"))
+"""Elements of a person in payments (ISO 20022)."""
 _STATEMENT = 800  # characters of a statement behind the name of its table
 _QUOTED = LazyPattern(rf"'(?P<v>{PERSON})'")
 _GREETINGS = (
@@ -188,7 +205,7 @@ def spell_in_raw(word: str) -> str:
         if letter.isascii():
             found.append({" ": "[ _-]?", "'": "['?]", ".": r"\."}.get(letter, letter))
         elif ord(letter) < 256:
-            found.append(f"[{letter}{letter.upper()}]" if ord(letter.upper()) < 256 else letter)
+            found.append(f"[{letter}{letter.upper()}]" if letter.upper() < "\u0100" and letter != "\xdf" else letter)
         else:
             found.append(r"\?")
     return "".join(found)
@@ -204,9 +221,12 @@ def _probes() -> Iterator[str]:
     for first in range(0, len(_STEMS), _TOGETHER):
         yield rf"(?i)(?:{'|'.join(_STEMS[first : first + _TOGETHER])}){_SIGN}"
     yield rf"(?i)(?:name|nom|nome|nombre|nimi|naam|navn|nazwisko|titular[ei]?|contact|contat?to|personn?[ae]?) {_COMPLEMENTS}{_SIGN}"
-    yield rf"(?i)(?:author|creator|by|editor|contributor|manager|owner)(?:[\"'] content=[\"']| ?\(|(?:>|&gt;)\s*){_CAPITAL}"
+    yield rf"(?i)(?:author|creator|by|editor|contributor|manager|owner)(?:[\"'] content=[\"']| ?\(){_CAPITAL}"
+    for first in range(0, len(_STEMS), _TOGETHER):
+        yield rf"(?i)(?:{'|'.join(_STEMS[first : first + _TOGETHER])})(?:>|&gt;)\s*{_CAPITAL}"
     yield rf"(?i)(?:update|from|into|join)\s[^\s]{{0,20}}{_TABLES}[^a-z][^;\n]*'{_CAPITAL}"
     yield rf"\\(?:author|student|supervisor|advisor|examiner|professor|editor|name|signature){{{_CAPITAL}"
+    yield rf"(?:[Nn]ame|Nm|nom|nombre|nome|CommonName)(?: [^<>]*)?(?:>|&gt;)\s*{_CAPITAL}"
     yield rf"(?i)name[\"'`]?\s*(?::|=>?)\s*[\"']{_CAPITAL}[^\"'\n]* {_CAPITAL}"
 
 

@@ -58,7 +58,7 @@ _BORN = LazyPattern(
     rf"(?<![\w./-])(?P<v>{DATE})(?:,? (?:in|\xe0|en|a|em|w|i|te) [A-Z\xc0-\xde][\w-]{{1,30}})? (?:geboren|auf die Welt|zur Welt|geb\.|born|is my birthday|is (?:his|her) birthday|geb[uo]ren|f\xf6dd|f\xf8dt|syntynyt|est ma date de naissance|nac\xed|nasci|urodzi|Geburtstag|habe ich Geburtstag)"
 )
 _SPELLED = LazyPattern(
-    r"(?i)(?<![\w.])(?P<v>[\w+-]{1,40}(?:(?:\.| dot )[\w+-]{1,40}){0,3} ?(?:\bat\b|\(at\)|\[at\]) ?[a-z][\w-]{1,40}(?: ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z][\w-]{1,40}){0,2} ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z]{2,18})\b"
+    r"(?i)(?<![\w.])(?P<v>[\w+-]{1,40}(?:(?:\.| dot | ?(?:\(dot\)|\[dot\]) ?)[\w+-]{1,40}){0,3} ?(?:\bat\b|\(at\)|\[at\]) ?[a-z][\w-]{1,40}(?: ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z][\w-]{1,40}){0,2} ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z]{2,18})\b"
 )
 
 # Written forms of national numbers and the modules of python-stdnum that check them.
