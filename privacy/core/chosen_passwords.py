@@ -11,6 +11,7 @@ _LEAST, _MOST = 8, 64  # characters
 _SHAPE = re.compile(r"[^\W\d_]{3,16}(?:[-_.@+!#$%&*]?(?:[^\W\d_]{2,16}|\d{1,6}))*[!#$%&*?.]{0,2}")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_A-Za-z]+")
 _PHRASE = re.compile(r"[a-z]{3,12}(?P<joint>[-_. ])[a-z]{3,12}(?:(?P=joint)[a-z]{3,12}){2,6}")
+_SHORT_PHRASE = re.compile(r"[a-z]{3,12}-[a-z]{3,12}-[a-z]{3,12}")
 _NUMBER = re.compile(r"\d+")
 _LEET = re.compile(r"(?=[^a-z]*[a-z])[A-Z][a-z0-9@$!]{3,14}[-_.@]\d{2,4}")
 # Names of formats, algorithms, platforms and versions, which hold numbers too.
@@ -52,6 +53,13 @@ def is_numbered_words(value: str) -> bool:
 def is_word_phrase(value: str) -> bool:
     """Tell whether a value is four small words or more with the same joint, most of them no words of code."""
     return _PHRASE.fullmatch(value) is not None and _are_own(re.split(r"[-_. ]", value))
+
+
+def is_short_phrase(value: str) -> bool:
+    """Tell whether a value is three small words joined by hyphens, none of them a word of code."""
+    if not _SHORT_PHRASE.fullmatch(value) or is_stand_in(value) or _TECHNICAL.search(value):
+        return False
+    return not _KNOWN.intersection(value.split("-"))
 
 
 def is_mingled(value: str) -> bool:

@@ -6,6 +6,7 @@ from tracemill.privacy.core.chosen_passwords import (
     is_chosen_password,
     is_numbered_words,
     is_scrambled_letters,
+    is_short_phrase,
 )
 from tracemill.privacy.core.entropy import (
     has_all_kinds,
@@ -101,7 +102,7 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
         return kind
     if kind == "PASSWORD" and (is_password(value) or is_scrambled_letters(value)):
         return kind
-    if kind == "PASSWORD" and plain and is_chosen_password(value):
+    if kind == "PASSWORD" and plain and (is_chosen_password(value) or is_short_phrase(value)):
         return kind
     if kind and plain and (_is_set_whole(name, value) or _is_set_any(kind, name, value)):
         return kind

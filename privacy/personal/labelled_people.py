@@ -99,7 +99,9 @@ def _is_element_of_person(text: str, found: re.Match[str]) -> bool:
     if begins_with_given_name(found["v"]):
         return True
     opened = list(_OPENED.finditer(text, max(0, found.start() - _AROUND), found.start()))
-    return bool(opened) and any(is_holder_of_people(each["l"]) or each["l"] in _PARTIES for each in opened[-3:])
+    return bool(opened) and any(
+        is_holder_of_people(each["l"]) or each["l"] in _PARTIES for each in opened[-3:]
+    )
 
 
 def _is_among_people(text: str, start: int) -> bool:
@@ -133,6 +135,24 @@ _IN_SENTENCES = (
 _NAMED_IN_SENTENCE = LazyPattern(
     rf"(?i:(?<!\w){_IN_SENTENCES}) (?:(?:Herrn?|Frau|Mr|Mrs|Ms|Mme|M|Dr)\.? )?(?P<v>{PERSON})(?![\w(/-]|\.\w)"
 )
+# Words before a person where the name begins with a common given name.
+_BY = r"(?:by|von|par|por|door|przez|durch|av|af)"
+_THINGS_FOR = r"(?:invoice|receipt|quote|bill|rechnung|angebot|facture|devis|factura|fattura|brief|letter|meeting|1:1|lunch|dinner|interview|call|termin|gespr\xe4ch|geburtstag|birthday|anniversary|anniversaire|cumplea\xf1os|patient(?:in)?|kund(?:e|in)|client|employee|mitarbeiter(?:in)?|dossier|akte|vertrag|contract|loan|policy|payment|\xfcberweisung|paiement|pago)"
+_MADE_BY = LazyPattern(
+    rf"(?i:(?<=\w ){_BY}|(?<!\w){_THINGS_FOR}(?: (?:for|an|f\xfcr|pour|para|with|mit|avec|con|of|von|de|to|von))?) (?P<v>{PERSON})(?![\w(/-]|\.\w)"
+)
+_FIELD_NAMES = frozenset(
+    ("max", "will", "mark", "grace", "rose", "art", "bill", "guy", "frank", "christian", "jordan", "justin")
+)
+
+
+def is_surely_person(name: str) -> bool:
+    """Tell whether a name begins with a common given name, and is none of words."""
+    return (
+        begins_with_given_name(name) and name.split(" ")[0].lower() not in _FIELD_NAMES and is_full_name(name)
+    )
+
+
 _VERSUS = LazyPattern(
     rf"(?<![^\W_])(?P<v>{PERSON})(?= (?:vs?\.|versus|gegen|contra|contre|contro|tegen|c/|mot|przeciwko) [A-Z\xc0-\xde])"
 )
@@ -205,7 +225,9 @@ def spell_in_raw(word: str) -> str:
         if letter.isascii():
             found.append({" ": "[ _-]?", "'": "['?]", ".": r"\."}.get(letter, letter))
         elif ord(letter) < 256:
-            found.append(f"[{letter}{letter.upper()}]" if letter.upper() < "\u0100" and letter != "\xdf" else letter)
+            found.append(
+                f"[{letter}{letter.upper()}]" if letter.upper() < "\u0100" and letter != "\xdf" else letter
+            )
         else:
             found.append(r"\?")
     return "".join(found)
@@ -255,6 +277,11 @@ DETECTORS: tuple[Detector, ...] = (
         "PERSON", _NAMED_IN_SENTENCE,
         rf"(?i){_first_words(_IN_SENTENCES)} (?:(?:Herrn?|Frau|Mr|Mrs|Ms|Mme|M|Dr)\.? )?{_CAPITAL}[^\s]+ {_CAPITAL}",
         is_full_name, behind=_REACH,
+    ),
+    make_anywhere_detector(
+        "PERSON", _MADE_BY,
+        (rf"(?i)[a-z] {_BY} {_CAPITAL}[^\s]+ {_CAPITAL}", rf"(?i){_THINGS_FOR}(?: [a-z?\xfc]{{2,4}})? {_CAPITAL}[^\s]+ {_CAPITAL}"),
+        is_surely_person, behind=_REACH,
     ),
     make_anywhere_detector(
         "PERSON", _VERSUS, rf"{_CAPITAL}[^\s]+ (?:vs?\.|versus|gegen|contra|contre|contro|tegen|przeciwko) [A-Z?\xc0-\xde]", is_full_name, behind=0

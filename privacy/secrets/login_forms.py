@@ -5,6 +5,7 @@ import re
 
 from tracemill.privacy.core.chosen_passwords import is_chosen_password, is_mingled, is_scrambled_letters
 from tracemill.privacy.core.entropy import is_given, is_mixed_case, is_password, is_random, shape_wordiness
+from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.rule import Detector, make_anywhere_detector
 from tracemill.privacy.core.set_passwords import is_odd_password
 from tracemill.privacy.secrets.spoken_passwords import is_login_value
@@ -53,6 +54,21 @@ def _is_credential(value: str) -> bool:
     return is_random(value) or is_mixed_case(value)
 
 
+_ANNOUNCING = (
+    r"(?:karten|sim|bank|handy|ger\xe4te|telefon|girocard|card|debit|sim card )[- ]?pin|(?:t\xfcr|tor|haus|safe|alarm|schlie\xdffach|gate|door|entry|garage|locker|building|keypad|lockbox|entrance|vault)[- ]?(?:code|kombination|combination|pin)"
+    r"|\btan\b|(?:best\xe4tigungs|verifizierungs|sicherheits|freischalt|einmal|aktivierungs|zugangs|abhol)code|code de (?:v\xe9rification|s\xe9curit\xe9|confirmation|validation)|c\xf3digo de (?:verificaci\xf3n|seguridad|confirmaci\xf3n|verifica\xe7\xe3o|acceso)|codice di (?:verifica|sicurezza|conferma)"
+    r"|verificatiecode|engangskode|verifieringskod|kod (?:weryfikacyjny|dost\u0119pu)|ov\u011b\u0159ovac\xed k\xf3d|do\u011frulama kodu|\u043a\u043e\u0434 (?:\u043f\u043e\u0434\u0442\u0432\u0435\u0440\u0436\u0434\u0435\u043d\u0438\u044f|\u043f\u0456\u0434\u0442\u0432\u0435\u0440\u0434\u0436\u0435\u043d\u043d\u044f|\u0434\u043e\u0441\u0442\u0443\u043f\u0430)|\u9a8c\u8bc1\u7801|\u8a8d\u8a3c\u30b3\u30fc\u30c9|\uc778\uc99d\ubc88\ud638"
+    r"|(?:gift ?card|voucher|gutschein|redemption|redeem|prepaid)(?:[- ]?(?:code|number|nummer|pin))?|gutscheincode|code cadeau|c\xf3digo de regalo"
+)
+_ANNOUNCING_RAW = (
+    r"[- ]?pin|[- ]?(?:code|kombination|combination)|tan|code de (?:v\xe9rification|s\xe9curit\xe9|confirmation|validation)|c\xf3digo de|codice di|engangskode|verifieringskod|kod (?:wery|dost)|\?\?ovac|rulama kodu|\?\?\? \?{5}|\?\?"
+    r"|gift ?card|voucher|gutschein|redemption|redeem|prepaid"
+)
+_LABELLED_CODE = LazyPattern(
+    rf"(?i:(?<![^\W_])(?:{_ANNOUNCING}))[\"'`*_]{{0,3}}(?:[ \t]{{0,3}}[:=\uff1a][ \t]{{0,3}}|[ \t](?:is|ist|lautet|est|es|\xe8|\xe9|jest|er|\xe4r)[ \t]:?)[\"'`*_]{{0,3}}"
+    r"(?P<v>(?=[A-Z0-9-]*\d)(?:\d{4,8}|\d\d(?:[- ]\d\d){2}|[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,5}))(?![\w-]|\.\d)"
+    r"|(?<![\w-])G-(?P<w>\d{6})(?= is your)"
+)
 DETECTORS: tuple[Detector, ...] = (
     make_anywhere_detector(
         "PIN",
@@ -124,5 +140,8 @@ DETECTORS: tuple[Detector, ...] = (
         _LOGIN_OPTIONS,
         rf"ftp[^\n|;&]*\s-u[ ]?[^\s]*,[^\s]{{6}}|\s{_USER}[ =]?[^\s]+\s[^\n|;&]*-(?:pw?|P|w|-?pass\w*)[ =]?[^\s]*[0-9]",
         _is_option_value,
+    ),
+    make_anywhere_detector(
+        "PIN", _LABELLED_CODE, rf"(?i)(?:{_ANNOUNCING_RAW})[^\n]*[0-9A-Z]{{4}}", behind=48
     ),
 )

@@ -7,7 +7,12 @@ line, in whatever grammar: `-u root -p pumpkin3933`, `login('kim', 'Clara_walnut
 
 from collections.abc import Callable, Iterator
 
-from tracemill.privacy.core.chosen_passwords import is_chosen_password, is_mingled, is_numbered_words
+from tracemill.privacy.core.chosen_passwords import (
+    is_chosen_password,
+    is_mingled,
+    is_numbered_words,
+    is_short_phrase,
+)
 from tracemill.privacy.core.entropy import has_all_kinds, is_password, is_token
 from tracemill.privacy.core.rule import Detector, Span, TextView, build_rule_pattern, make_probed_detector
 from tracemill.privacy.core.set_passwords import is_odd_password
@@ -16,11 +21,11 @@ from tracemill.privacy.core.set_passwords import is_odd_password
 _PASSWORDS = (
     r"passw(?:or)?[dt]|passphrase|passcode|passwd|pgpass|_pass\b|\bpass\b|\bpw\b|\bpwd\b|kennwort|\bmdp\b|mot de passe|contrase[n\xf1]a|\bclave\b"
     r"|\bsenha\b|palavra-passe|\bparola\b|heslo|has[\u0142l]o|jelsz|wachtwoord|passord|adgangskode|l[o\xf6]senord|salasana|[\u015f\u015es]ifre"
-    r"|\u043f\u0430\u0440\u043e\u043b|\u5bc6\u7801|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638"
+    r"|\u043f\u0430\u0440\u043e\u043b|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u6697\u8bc1\u756a\u53f7|\u6697\u8a3c\u756a\u53f7|\u0643\u0644\u0645\u0629 (?:\u0627\u0644\u0645\u0631\u0648\u0631|\u0627\u0644\u0633\u0631|\u0633\u0631)|\u05e1\u05d9\u05e1\u05de|\u0631\u0645\u0632 (?:\u0639\u0628\u0648\u0631|\u0648\u0631\u0648\u062f)|\u06af\u0630\u0631\u0648\u0627\u0698\u0647|\u092a\u093e\u0938\u0935\u0930\u094d\u0921|\u0e23\u0e2b\u0e31\u0e2a\u0e1c\u0e48\u0e32\u0e19|m\u1eadt kh\u1ea9u|kata sandi|\u03ba\u03c9\u03b4\u03b9\u03ba|\u039a\u03c9\u03b4\u03b9\u03ba|\u10de\u10d0\u10e0\u10dd\u10da|\u057a\u0561\u0580\u0578\u056c|\bpass\b|code d'acc\xe8s|zugangscode|zugangsdaten|codice di accesso|c[\xf3o]digo de acceso|lozink|geslo\b|slapta\u017eod|parool\b|lykilor|security_?answer|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638"
 )
 _PASSWORDS_RAW = (
     r"passw(?:or)?[dt]|passphrase|passcode|passwd|pgpass|_pass|pass\b|pw\b|pwd\b|kennwort|mdp|mot de passe|contrase|clave|senha|palavra-passe|parola"
-    r"|heslo|has[?l]o|jelsz|wachtwoord|passord|adgangskode|l[o\xf6]senord|salasana|[?s]ifre|\?{2}"
+    r"|heslo|has[?l]o|jelsz|wachtwoord|passord|adgangskode|l[o\xf6]senord|salasana|[?s]ifre|\?{2}|m\?t kh\?u|kata sandi|code d'acc|zugangs(?:code|daten)|codice di accesso|digo de acceso|lozink|geslo|slapta|parool|lykilor|security_?answer"
 )
 # Words about logins and keys, and options of command lines, after which other things stand too.
 _LOGINS = (
@@ -31,6 +36,14 @@ _LOGINS_RAW = (
     r"log[ _-]?in\b|logon|sign[ _-]?in\b|authenticat|auth\b|identify|credential|creds?\b|unlock|net user|connect\b|createuser|isakmp key|shared[ -]?secret|keychain"
     r"|\s-(?:p|pw|w)[ \"']|key-string|secret\b"
 )
+# Commands, statements and calls whose arguments hold a password and little else of its shape.
+_COMMANDS = (
+    r"htpasswd|net user|cmdkey|vncpasswd|kadmin|addprinc|\buci set\b|mc alias set|rclone obscure|pdftk|pdftotext|qpdf|smbclient|wpa_passphrase|networkcredential|sendline|send_keys|username_pw_set"
+    r"|plaintext|nickserv|unlock-keychain|pre-shared-secret|ascii-text|irreversible-cipher|level \d{1,2} (?:simple|cipher|hash)|setbasicauth|basic_auth|db\.auth|passwd enc|pass(?:word|wd)? enc|\bcreds?\b|credentials|\bschtasks\b|\bwmic\b|\bipmitool\b|\bracadm\b|\bsnmpget\b|\bsnmpwalk\b"
+    r"|writetext|getpass|\bkinit\b|\bldapsearch\b|\bldapadd\b|\bsqlplus\b|\brunas\b|\bpsexec\b|\bevil-winrm\b|\bcrackmapexec\b|\bnxc\b|\bxfreerdp\b|\bmount\.cifs\b"
+)
+_COMMANDS_RAW = _COMMANDS.replace(r"\b", "").replace(r"\d", "[0-9]")
+_COMMANDED = build_rule_pattern(rf"(?i:{_COMMANDS})")
 _TOKEN = build_rule_pattern(
     r"(?<![\w$@.+-])[^\W_][^\s\"'`<>(){}\[\]|\\;,/=:]{6,47}(?=[\s\"'`<>(){}\[\]|\\;,@]|$)"
 )
@@ -58,8 +71,21 @@ def find_spoken_passwords(view: TextView) -> Iterator[Span]:
                 yield found
 
 
+def find_commanded_passwords(view: TextView) -> Iterator[Span]:
+    """Find the first value with the shape of a password on the rest of a line after a command that takes one."""
+    text = view.text
+    for low, high in view.windows():
+        for command in _COMMANDED.finditer(text, low, high):
+            if found := _value_behind(text, command.end(), _is_commanded):
+                yield found
+
+
+def _is_commanded(value: str) -> bool:
+    return _is_said(value) or is_short_phrase(value) or (is_mingled(value) and any(map(str.isdigit, value)))
+
+
 _SET = build_rule_pattern(
-    r"[\w-]{0,24}\\*[\"'`\])]{0,2}(?:[^\n:=]{0,32}(?:[ \t]{0,4}(?:[:=]|->|=>|\u2192)|[ \t](?:is|was|ist|lautet|est|es|er|\xe4r|jest|je|\xe9|\xe8))"
+    r"[\w-]{0,24}\\*[\"'`\])]{0,2}(?:[^\n:=]{0,32}(?:[ \t]{0,4}(?:[:=\uff1a\u2014\u2013]|->|=>|\u2192)|[ \t](?:is|was|ist|lautet|est|es|er|on|to|este|e|\xe4r|jest|je|\xe9|\xe8))"
     r"[ \t]{0,4}|[ \t]{1,4}(?=\\*[\"'`]))\\*[\"'`(*]{0,3}"
 )
 
@@ -72,7 +98,7 @@ def _value_behind(text: str, start: int, is_value: Callable[[str], bool]) -> Spa
         if token.start() >= end:
             return None
         value = token[0].rstrip(".,!?")
-        set_here = is_value is _is_said and (is_mingled(value) or is_token(value))
+        set_here = is_value is _is_said and (is_mingled(value) or is_token(value) or is_short_phrase(value))
         if is_value(value) or (set_here and _is_set(text, start, token.start(), value)):
             return Span(token.start(), token.start() + len(value), "PASSWORD")
     return None
@@ -82,7 +108,9 @@ def _is_set(text: str, start: int, at: int, value: str) -> bool:
     """Tell whether only a sign or a verb stands between a label and a value, or a blank before one with marks."""
     if _SET.fullmatch(text, start, at):
         return True
-    return text[start:at].isspace() and any(each in "!#$%&*+@?~^" for each in value)
+    if not text[start:at].isspace():
+        return False
+    return any(each in "!#$%&*+@?~^" for each in value) or (len(value) >= 10 and has_all_kinds(value))
 
 
 _WORDS_SAID = build_rule_pattern(
@@ -154,13 +182,20 @@ DETECTORS: tuple[Detector, ...] = (
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[0-9!#$%&*+@][a-z0-9]*[!#$%&*+@?~^]",
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z][0-9]+[a-z]",
         rf"(?:{_PASSWORDS_RAW})[^\n]*[A-Z]{{2}}[a-z][^\n]*[A-Z]",
-        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*(?:[a-z]{{3,}}[-_.]){{3}}[a-z]{{3}}",
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*(?:[a-z]{{3,}}[-_.]){{2}}[a-z]{{3}}",
         rf"(?i)(?:{_LOGINS_RAW})[^\n]*[a-z][_.@+-]?[0-9]{{2}}",
         rf"(?i)(?:{_LOGINS_RAW})[^\n]*[a-z][0-9][a-z0-9]*[a-z][0-9]",
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[|>][+-]?\s*\n[ \t]+[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*[a-z!#$%&*+@_.-][0-9]",
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*[0-9][a-z!#$%&*+@_.-]",
+        located=True,
+    ),
+    make_probed_detector(
+        find_commanded_passwords,
+        rf"(?i)(?:{_COMMANDS_RAW})[^\n]*[a-z!#$%&*+@_.-][0-9]",
+        rf"(?i)(?:{_COMMANDS_RAW})[^\n]*[0-9][a-z!#$%&*+@_.-]",
+        rf"(?i)(?:{_COMMANDS_RAW})[^\n]*(?:[a-z]{{3,}}-){{2}}[a-z]{{3}}",
         located=True,
     ),
 )
