@@ -6,6 +6,11 @@ In redaction these rules would damage code and logs; a release has few such valu
 import re
 from collections.abc import Iterator
 
+from tracemill.privacy.core.chosen_passwords import (
+    is_chosen_password,
+    is_numbered_words,
+    is_short_phrase,
+)
 from tracemill.privacy.core.entropy import (
     changes_case_often,
     entropy,
@@ -75,6 +80,9 @@ def is_labelled_id(text: str, match: re.Match[str]) -> bool:
 
 
 def _may_be_secret(value: str) -> bool:
+    plain = value.rstrip(".,!")
+    if is_short_phrase(plain) or (is_chosen_password(plain) and is_numbered_words(plain)):
+        return not find_keyed_placeholders(value)
     if _MADE_UP.search(value) and is_password(value) and not _CODE.search(value):
         return not find_keyed_placeholders(value)
     value = value.rstrip(".,!")

@@ -142,6 +142,9 @@ DETECTORS: tuple[Detector, ...] = (
         _is_option_value,
     ),
     make_anywhere_detector(
-        "PIN", _LABELLED_CODE, rf"(?i)(?:{_ANNOUNCING_RAW})[^\n]*[0-9A-Z]{{4}}", behind=48
+        "PIN",
+        _LABELLED_CODE,
+        (rf"(?i)(?:{_ANNOUNCING_RAW})[^\n]*[0-9A-Z]{{4}}", r"G-[0-9]{6} is your"),
+        behind=48,
     ),
 )

@@ -14,6 +14,7 @@ from tracemill.privacy.core.chosen_passwords import (
     is_short_phrase,
 )
 from tracemill.privacy.core.entropy import has_all_kinds, is_password, is_token
+from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.rule import Detector, Span, TextView, build_rule_pattern, make_probed_detector
 from tracemill.privacy.core.set_passwords import is_odd_password
 
@@ -104,11 +105,15 @@ def _value_behind(text: str, start: int, is_value: Callable[[str], bool]) -> Spa
     return None
 
 
+# The rest of a declined word in another script, and blanks.
+_STEM_END = LazyPattern(r"[^\W\da-zA-Z_]{0,4}\s+")
+
+
 def _is_set(text: str, start: int, at: int, value: str) -> bool:
     """Tell whether only a sign or a verb stands between a label and a value, or a blank before one with marks."""
     if _SET.fullmatch(text, start, at):
         return True
-    if not text[start:at].isspace():
+    if not _STEM_END.fullmatch(text, start, at):
         return False
     return any(each in "!#$%&*+@?~^" for each in value) or (len(value) >= 10 and has_all_kinds(value))
 

@@ -1,0 +1,76 @@
+"""Persons in columns and records of exchange formats, and passwords after commands and further words."""
+
+import pytest
+
+from tracemill.privacy.publish_gate.strict_personal import find_personal_strictly
+from tracemill.privacy.publish_gate.strict_rules import find_strictly
+from tracemill.privacy.redaction.redactor import Redactor
+
+_REDACTOR = Redactor(key=b"records")
+PERSONAL = (
+    ("id,name,dept\n1,Saoirse Delacroix,Sales\n2,Aoife Brannigan,IT\n", "Saoirse Delacroix"),
+    ("Mitarbeiter;Abteilung\nFatima Ashworth;IT\nAyumi Lombardi;HR\n", "Fatima Ashworth"),
+    ("| Owner | Area |\n|---|---|\n| Ingrid Halvorsen | Billing |\n", "Ingrid Halvorsen"),
+    ("name;city;age\nXyra Steinmetz;Graz;44\n", "Xyra Steinmetz"),
+    ("Jméno;Příjmení\nDesmond;Horváthová\n", "Horváthová"),
+    ("PID|1||883321^^^A||MBEKI^BEATRICE||19700101|F\n", "BEATRICE"),
+    ("PID|1||883321^^^A||MBEKI^BEATRICE||19700101|F\n", "19700101"),
+    ("(0010,0010) PN [Halvorsen^Xyra]", "Halvorsen"),
+    ("NM1*IL*1*Okonkwo*Xyra****MI*1~", "Okonkwo"),
+    ("NAD+BY+++Xyra Okonkwo+Lane 4+X'", "Xyra Okonkwo"),
+    ("TY  - JOUR\nAU  - Carvalho, Amina\nER  -\n", "Carvalho, Amina"),
+    ("1 NAME Xyra /Lombardi/\n", "Lombardi"),
+    ("P<UTOLOMBARDI<<XYRA<<<<<<<<<<<<<<<<<<<<<<<<<<\n", "LOMBARDI<<XYRA"),
+    ("NAME: LOMBARDI/XYRA MR", "LOMBARDI/XYRA"),
+    (":50K:/DE89370400440532013000\nXyra Lombardi\n", "Xyra Lombardi"),
+    ("<Dbtr><Nm>Xyra Lombardi</Nm></Dbtr>", "Xyra Lombardi"),
+    ("<person>\n  <name>Xyra Lombardi</name>\n</person>", "Xyra Lombardi"),
+    ('<birthTime value="19670311"/>', "19670311"),
+    ("DisplayName       : Beatriz Oberhuber\n", "Beatriz Oberhuber"),
+    ("Foto: Xyra Lombardi\n", "Xyra Lombardi"),
+    ("Frequent flyer: 888845770", "888845770"),
+    ("CVV: 941", "941"),
+    ("Invoice for Aoife Gallagher\n", "Aoife Gallagher"),
+    ("The text was translated by Ravi Lombardi.", "Ravi Lombardi"),
+)
+SECRETS = (
+    ("spring.datasource.password=papillon-purple-fromage", "papillon-purple-fromage"),
+    ("htpasswd -nbB admin 'K8IuSZ-8rXmNF'", "K8IuSZ-8rXmNF"),
+    ("net user administrator eZcI9Uk4FYIh /add", "eZcI9Uk4FYIh"),
+    ("set passwd ENC aB3dE9fGh2Jk", "aB3dE9fGh2Jk"),
+    ("логин jo пароль hCZAKBdj0FZxrg", "hCZAKBdj0FZxrg"),
+    ("كلمة المرور: dVGKapPhsK4fjAUw", "dVGKapPhsK4fjAUw"),
+    ("Türcode: 6041", "6041"),
+    ("Gutscheincode: KS0U-FQGT-0DSA-USTB", "KS0U-FQGT-0DSA-USTB"),
+    ("G-406052 is your Google verification code.", "406052"),
+)
+HARMLESS = (
+    "name,version,license\nrequests,2.31.0,Apache\nVisual Studio,17.4,MIT\n",
+    "| Owner | Area |\n|---|---|\n| Data Platform | Billing |\n",
+    "| Client | Support |\n|---|---|\n| Visual Studio Code | full |\n",
+    "password: reset-form-field",
+    "def f(name, value):\n    return Name, Value\n",
+    "x^y and A^B are powers; Foo^Bar too",
+    "<name>Visual Studio</name>",
+    "Configured by Max Pooling and read by Default Value",
+)
+
+
+@pytest.mark.parametrize(("text", "value"), PERSONAL + SECRETS)
+def test_a_value_is_redacted_where_its_place_tells(text: str, value: str) -> None:
+    assert value not in _REDACTOR.redact_text(text)[0]
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_a_text_of_the_same_form_stays(text: str) -> None:
+    assert _REDACTOR.redact_text(text)[0] == text
+
+
+def test_the_gate_shows_names_and_phrases_that_nothing_labels() -> None:
+    person = "we should thank Siobhán Lombardi one day"
+    phrase = "my old wifi password there used to be papillon-purple-fromage I think"
+
+    assert [person[s.start : s.end] for s in find_personal_strictly(person)] == ["Siobhán Lombardi"]
+    assert [phrase[s.start : s.end] for s in find_strictly(phrase)] == ["papillon-purple-fromage"]
+    assert not list(find_personal_strictly("Add Max Pooling to Visual Studio"))
+    assert not list(find_strictly("the secret-free password reset-form-field is shown"))
