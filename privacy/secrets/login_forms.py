@@ -142,6 +142,18 @@ DETECTORS: tuple[Detector, ...] = (
         _is_option_value,
     ),
     make_anywhere_detector(
+        "WALLET_SEED",
+        r"(?i:seed|secret)\W{1,6}(?P<v>s[1-9A-HJ-NP-Za-km-z]{28})(?![A-Za-z0-9])",
+        r"(?i:seed|secret)[^A-Za-z0-9\n]{1,6}s[1-9A-HJ-NP-Za-km-z]{28}",
+        is_mixed_case,
+    ),
+    make_anywhere_detector(
+        "SECRET",
+        r"(?i:sumo\w{0,12}id)\W{1,6}(?P<v>su[A-Za-z0-9]{12})(?![A-Za-z0-9])",
+        r"(?i)sumo[a-z_]*id[^A-Za-z0-9\n]{1,6}su",
+        is_password,
+    ),
+    make_anywhere_detector(
         "PIN",
         _LABELLED_CODE,
         (rf"(?i)(?:{_ANNOUNCING_RAW})[^\n]*[0-9A-Z]{{4}}", r"G-[0-9]{6} is your"),

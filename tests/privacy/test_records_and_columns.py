@@ -42,6 +42,10 @@ SECRETS = (
     ("كلمة المرور: dVGKapPhsK4fjAUw", "dVGKapPhsK4fjAUw"),
     ("Türcode: 6041", "6041"),
     ("Gutscheincode: KS0U-FQGT-0DSA-USTB", "KS0U-FQGT-0DSA-USTB"),
+    ('XRPL_SEED = "saE3Bt4Kimhx1hhrt61V8vqszyo2M"', "saE3Bt4Kimhx1hhrt61V8vqszyo2M"),
+    ("SUMO_ACCESS_ID=suYJ3G9zDwjInI", "suYJ3G9zDwjInI"),
+    ("d=xoxd-iQkiDImWdkMAsmnNMaqT8%2BPHwuf8CYowuxYVr9", "PHwuf8CYowuxYVr9"),
+    ("jp_zj7q5prhxe06y0djmnorux3i3v", "zj7q5prhxe06y0djmnorux3i3v"),
     ("G-406052 is your Google verification code.", "406052"),
 )
 HARMLESS = (

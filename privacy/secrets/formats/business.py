@@ -12,7 +12,9 @@ _DISCORD = " ".join(a + b + c for a in "MNO" for b in "DTjz" for c in "AEIMQUYcg
 _MESSAGES = (
     build_literal_rule("INTERCOM_TOKEN", "dG9rO", r"\<dG9rO[A-Za-z0-9+/]{40,100}={0,2}"),
     build_literal_rule("WEBEX_TOKEN", "_P", rf"(?:\<)[A-Za-z0-9+/=]{{60,100}}_P[A-Z0-9]{{3}}_{UUID}"),
-    build_literal_rule("SLACK_TOKEN", "xox", r"\<xox[a-eoprs](?:\.xox[a-z])?-[\w-]{20,}", is_mixed),
+    build_literal_rule(
+        "SLACK_TOKEN", "xox", r"\<xox[a-eoprs](?:\.xox[a-z])?-(?:[\w-]|%[0-9A-F]{2}){20,}", is_mixed
+    ),
     build_literal_rule("SLACK_TOKEN", "xapp-", r"\<xapp-\d-[\w-]{40,}"),
     build_literal_rule(
         "SLACK_WEBHOOK",

@@ -24,6 +24,7 @@ _PACKAGES = (
     build_literal_rule("ELASTIC_KEY", "essu_", r"\<essu_[A-Za-z0-9+/_-]{40,}={0,2}"),
     build_literal_rule("LICHESS_TOKEN", "lip_", r"\<lip_[A-Za-z0-9]{20}(?![A-Za-z0-9])", is_mixed_case),
     build_literal_rule("MAILERSEND_KEY", "mlsn.", r"\<mlsn\.[0-9a-f]{64}"),
+    build_literal_rule("JITPACK_TOKEN", "jp_", r"\<jp_[a-z0-9]{26}(?![A-Za-z0-9_])", is_mixed),
     build_literal_rule("NPM_TOKEN", "npm_", r"\<npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])"),
     build_literal_rule("PYPI_TOKEN", "pypi-", r"\<pypi-AgE[\w-]{50,}"),
     build_literal_rule("DOCKER_TOKEN", "dckr_", r"\<dckr_(?:pat|oat)_[\w-]{24,}"),

@@ -26,7 +26,7 @@ HOSTING = (
         r"(?:AccountKey|SharedAccessKey)=(?P<v>[A-Za-z0-9+/]{40,}={0,2})",
     ),
     build_literal_rule("AZURE_KEY", "JQQJ99", r"(?<![A-Za-z0-9])[A-Za-z0-9]{30,60}JQQJ99[A-Za-z0-9]{16,40}"),
-    build_literal_rule("AZURE_KEY", "sig=", r"[?&;]sig=(?P<v>[A-Za-z0-9%+/]{40,}(?:=|%3D)?)"),
+    build_literal_rule("AZURE_KEY", "sig=", r"[?&;]sig=(?P<v>[\w%+/-]{40,}(?:=|%3D)?)"),
     build_literal_rule("AWS_SIGNATURE", "X-Amz-Signature=", r"X-Amz-Signature=(?P<v>[0-9a-f]{64})"),
     build_literal_rule("AWS_TOKEN", "Security-Token=", r"X-Amz-Security-Token=(?P<v>[A-Za-z0-9%+/=]{60,})"),
     build_literal_rule("ALIBABA_KEY", "LTAI", r"\<LTAI[A-Za-z0-9]{16,26}(?![A-Za-z0-9])", is_mixed),
