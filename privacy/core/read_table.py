@@ -123,7 +123,7 @@ def find_cells_under(text: str, at: int) -> tuple[list[Span], int]:
     return found, end
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """Start and end of a cell, and whether its table holds data, not words about it."""
 
     start: int
@@ -135,7 +135,7 @@ class Column(NamedTuple):
     """The name of a column, its cells, and the names of all columns of the table."""
 
     name: str
-    cells: list[Cell]
+    cells: list[TableCell]
     header: list[str]
 
 
@@ -203,6 +203,6 @@ def _below(
         if extra and not (sign == "  " and extra == 1):
             break
         for place, column in columns.items():
-            column.cells.append(Cell(*cells[place + extra], data))
+            column.cells.append(TableCell(*cells[place + extra], data))
         at = stop + 1
     return max(end, at - 1)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.lazy_pattern import LazyPattern
-from tracemill.privacy.core.read_table import Cell, Column, find_columns_under
+from tracemill.privacy.core.read_table import TableCell, Column, find_columns_under
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
 from tracemill.privacy.core.table_columns import PERSON_LABEL
 from tracemill.privacy.core.word_lists import COMMON_WORDS
@@ -63,7 +63,7 @@ def _names_in(text: str, column: Column) -> Iterator[Span]:
         yield from (Span(cell.start, cell.end, "PERSON") for cell in names)
 
 
-def _is_part(text: str, cell: Cell) -> bool:
+def _is_part(text: str, cell: TableCell) -> bool:
     value = text[cell.start : cell.end]
     last = value.rpartition(" ")[2]
     return last[0].isupper() and _PART.fullmatch(value) is not None and value.lower() not in COMMON_WORDS
