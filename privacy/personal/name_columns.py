@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.lazy_pattern import LazyPattern
-from tracemill.privacy.core.read_table import TableCell, Column, find_columns_under
+from tracemill.privacy.core.read_table import Column, TableCell, find_columns_under
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
 from tracemill.privacy.core.table_columns import PERSON_LABEL
 from tracemill.privacy.core.word_lists import COMMON_WORDS
@@ -19,7 +19,8 @@ from tracemill.privacy.personal.labelled_people import name_in_order, spell_in_r
 from tracemill.privacy.personal.role_words import LATIN_ROLES, is_holder_of_people, is_name_label
 from tracemill.privacy.personal.unannounced_data import is_full_name
 
-_WHOLE = LazyPattern(rf"{PERSON}|[A-Z\xc0-\xde\u0100-\u017d][^\W\d_]+, {PERSON.partition('(?: ')[0]}")
+_CAPITALISED = r"[A-Z\xc0-\xde\u0100-\u017d][^\W\d_]+"
+_WHOLE = LazyPattern(rf"{PERSON}|{_CAPITALISED}, {_CAPITALISED}")
 _PART = LazyPattern(r"[^\W\d_]{2,24}(?:[ '\u2019-][^\W\d_]{1,24}){0,3}")
 _OF_PART = re.compile(
     rf"(?i){PERSON_LABEL}|soyad\u0131?|soyisim|p\u0159\xedjmen\xed|prijmeni|keresztn\xe9v|vezet\xe9kn\xe9v|prenume|prezime|priezvisko|surname"
