@@ -8,7 +8,8 @@ from tracemill.privacy.core.entropy import is_stand_in, shape_wordiness
 from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS, SETTING_WORDS, SPEECH
 
 _LEAST, _MOST = 8, 64  # characters
-_SHAPE = re.compile(r"[^\W\d_]{3,16}(?:[-_.@+!#$%&*]?(?:[^\W\d_]{2,16}|\d{1,6}))*[!#$%&*?.]{0,2}")
+# A run of letters or digits begins behind neither, so that it can be read in one way only.
+_SHAPE = re.compile(r"[^\W\d_]{3,}(?:[-_.@+!#$%&*]?(?:(?<![^\W\d_])[^\W\d_]{2,}|(?<!\d)\d+))*[!#$%&*?.]{0,2}")
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_A-Za-z]+")
 _PHRASE = re.compile(r"[a-z]{3,12}(?P<joint>[-_. ])[a-z]{3,12}(?:(?P=joint)[a-z]{3,12}){2,6}")
 _SHORT_PHRASE = re.compile(r"[a-z]{3,12}-[a-z]{3,12}-[a-z]{3,12}")

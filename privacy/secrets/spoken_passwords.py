@@ -86,6 +86,7 @@ def _is_commanded(value: str) -> bool:
 
 
 _SET = build_rule_pattern(
+    r"(?:[ \t]{0,3}:?(?:\s{0,3}</?\w{1,10}(?: [^<>\n]{0,60})?>){1,4}\s{0,3}|[ \t]{0,3}[:=]?[ \t]{0,3}&[ \t]{0,3})|"
     r"[\w-]{0,24}\\*[\"'`\])]{0,2}(?:[^\n:=]{0,32}(?:[ \t]{0,4}(?:[:=\uff1a\u2014\u2013]|->|=>|\u2192)|[ \t](?:is|was|ist|lautet|est|es|er|on|to|este|e|\xe4r|jest|je|\xe9|\xe8))"
     r"[ \t]{0,4}|[ \t]{1,4}(?=\\*[\"'`]))\\*[\"'`(*]{0,3}"
 )
@@ -177,7 +178,7 @@ def is_login_value(value: str) -> bool:
     """Tell whether a value after a word about logins is words with a number, or a long random token."""
     if is_chosen_password(value):
         return is_numbered_words(value)
-    return len(value) >= 16 and has_all_kinds(value) and is_token(value)
+    return is_odd_password(value) or (len(value) >= 16 and has_all_kinds(value) and is_token(value))
 
 
 DETECTORS: tuple[Detector, ...] = (

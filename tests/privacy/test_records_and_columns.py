@@ -1,7 +1,10 @@
 """Persons in columns and records of exchange formats, and passwords after commands and further words."""
 
+import time
+
 import pytest
 
+from tracemill.privacy.core.chosen_passwords import is_chosen_password
 from tracemill.privacy.publish_gate.strict_personal import find_personal_strictly
 from tracemill.privacy.publish_gate.strict_rules import find_strictly
 from tracemill.privacy.redaction.redactor import Redactor
@@ -40,6 +43,7 @@ SECRETS = (
     ("set passwd ENC aB3dE9fGh2Jk", "aB3dE9fGh2Jk"),
     ("логин jo пароль hCZAKBdj0FZxrg", "hCZAKBdj0FZxrg"),
     ("كلمة المرور: dVGKapPhsK4fjAUw", "dVGKapPhsK4fjAUw"),
+    ("<dt>Password</dt><dd>ETblg113CSVOwBv</dd>", "ETblg113CSVOwBv"),
     ("Türcode: 6041", "6041"),
     ("Gutscheincode: KS0U-FQGT-0DSA-USTB", "KS0U-FQGT-0DSA-USTB"),
     ('XRPL_SEED = "saE3Bt4Kimhx1hhrt61V8vqszyo2M"', "saE3Bt4Kimhx1hhrt61V8vqszyo2M"),
@@ -68,6 +72,13 @@ def test_a_value_is_redacted_where_its_place_tells(text: str, value: str) -> Non
 @pytest.mark.parametrize("text", HARMLESS)
 def test_a_text_of_the_same_form_stays(text: str) -> None:
     assert _REDACTOR.redact_text(text)[0] == text
+
+
+def test_a_long_run_of_letters_is_judged_at_once() -> None:
+    started = time.process_time()
+
+    assert not is_chosen_password("abcdefgh" * 7 + "12/")
+    assert time.process_time() - started < 0.2
 
 
 def test_the_gate_shows_names_and_phrases_that_nothing_labels() -> None:
