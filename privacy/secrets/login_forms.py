@@ -156,7 +156,10 @@ DETECTORS: tuple[Detector, ...] = (
     make_anywhere_detector(
         "PIN",
         _LABELLED_CODE,
-        (rf"(?i)(?:{_ANNOUNCING_RAW})[^\n]*[0-9A-Z]{{4}}", r"G-[0-9]{6} is your"),
+        (
+            rf"(?i)(?:{_ANNOUNCING_RAW})[\"'`*_]*(?:[ \t]*[:?][ \t]*|[ \t](?:is|ist|lautet|est|es|.|jest|er|.r)[ \t]:?)[\"'`*_]*[0-9A-Z]{{2}}",
+            r"G-[0-9]{6} is your",
+        ),
         behind=48,
     ),
 )
