@@ -198,7 +198,7 @@ class TextView:
         self.text = text
         self._whole = self
         self._ends = ends
-        self._windows: list[tuple[int, int]] | None = None
+        self._windows: dict[int, list[tuple[int, int]]] = {}
         self.raw = encode_rule_text(text)
         self._planes: dict[str, bytes] = {}
         self._found: dict[tuple[str, bytes], list[int]] = {}
@@ -212,7 +212,7 @@ class TextView:
         view.text, view.raw, view._whole = self.text, self.raw, self
         view._planes, view._found, view._once = self._planes, self._found, self._once
         view._ends = [each for each in self._ends if each.bits & bit]
-        view._windows = None
+        view._windows = {}
         return view
 
     def once(self, find: Callable[["TextView"], T]) -> T:
@@ -251,22 +251,23 @@ class TextView:
         for low, high in self.windows():
             yield from pattern.finditer(data, low, high)
 
-    def windows(self) -> list[tuple[int, int]]:
-        """Return disjoint parts of the text, in order, that cover `REACH` before each end of a probe."""
+    def windows(self, reach: int = REACH) -> list[tuple[int, int]]:
+        """Return disjoint parts of the text, in order, that cover `reach` before each end of a probe."""
         if self._ends is None:
             return [(0, len(self.text))]
-        if self._windows is None:
-            self._windows = []
-            for end in sorted(each.end for each in self._ends):
-                start = max(0, end - REACH)
-                if self._windows and start <= self._windows[-1][1]:
-                    start = self._windows.pop()[0]
-                self._windows.append((start, end))
-        return self._windows
-
-    def windows_of_all(self) -> list[tuple[int, int]]:
-        """Return the windows of the probes of all located detectors."""
-        return self._whole.windows()
+        if reach not in self._windows:
+            found: list[tuple[int, int]] = []
+            low, high = 0, -1
+            for end in sorted({each.end for each in self._ends}):
+                if end - reach > high:
+                    if high >= 0:
+                        found.append((low, high))
+                    low = max(0, end - reach)
+                high = end
+            if high >= 0:
+                found.append((low, high))
+            self._windows[reach] = found
+        return self._windows[reach]
 
     def long_runs(self, name: str, least: int) -> Iterator[tuple[int, int]]:
         """Yield start and end of each run of `least` or more x in the plane `runs` or `data`."""
@@ -283,6 +284,9 @@ class TextView:
 
         Runs with neither a digit nor a capital are left out: they are paths and identifiers.
         """
+        return self.once(TextView._list_regions)
+
+    def _list_regions(self) -> list[tuple[int, int]]:
         classes, raw = self.plane("runs"), self.raw
         at = classes.find(_LONG)
         if at < 0:

@@ -18,14 +18,16 @@ from tracemill.privacy.personal.role_words import (
 from tracemill.privacy.personal.unannounced_data import is_full_name
 
 _REACH = 120  # characters of a name behind the end of its probe
+_BETWEEN = 32  # characters between a label and its separator
 _LABEL = 48  # characters before a separator in which its label begins
 _AROUND = 160  # characters before a bare label in which a role stands
-# `: `, `": "`, `** : `, ` = {`, `" content="`, `">`, ` | `, ` (`.
-_SEPARATOR = r"(?:[\"'`*_\]]{0,3}[ \t\u00a0]{0,24}(?::|\uff1a|=>?|\|)\s{0,3}[\[{]?\s{0,3}\\*[\"'`*_({]{0,3}[ \t]{0,2}|[\"'] (?:content|value)=[\"']| ?[({])"
+# `: `, `": "`, `** : `, ` = {`, `" content="`, `">`, ` | `, ` (`; and what may stand between a label and it.
+_SEPARATOR = r"[:\uff1a=|({](?:(?<![({])>?\s{0,3}[\[{]?\s{0,3}\\*[\"'`*_({]{0,3}[ \t]{0,2})?"
+_BEFORE_SEPARATOR = LazyPattern(r"(?:[\"'] (?:content|value)|[\"'`*_\]]{0,3}[ \t\u00a0]{0,24})$")
 _END = r"(?=\\*(?:[\"'`]|[ \t*_|})\]]{0,4}(?:[,;(<}\]\x1b]|\r?\n|$|&lt;)))"
 _NAME = r"[A-Z\xc0-\xde\u0100-\u017d][^\W\d_]{1,24}(?:-[A-Z\xc0-\xde][^\W\d_]{1,24})?"
 _LAST_FIRST = rf"{_NAME}, {_NAME}(?: [A-Z]\.)?"
-_VALUE = LazyPattern(rf"(?P<s>{_SEPARATOR})(?P<v>{_LAST_FIRST}(?=[ \t\"'|*]*(?:\r?\n|$))|{PERSON}){_END}")
+_VALUE = LazyPattern(rf"{_SEPARATOR}(?P<v>{_LAST_FIRST}(?=[ \t\"'|*]*(?:\r?\n|$))|{PERSON}){_END}")
 _NEXT = LazyPattern(
     rf"(?:[,;] (?:and |und )?| (?:and|und|et|y|e|i|og|och|en|&) )(?P<v>{PERSON})(?![\w(/]|\.\w)"
 )
@@ -49,14 +51,20 @@ def find_people_by_role(view: TextView) -> Iterator[Span]:
             if is_full_name(name_in_order(found["v"])) and _is_labelled(text, found):
                 yield Span(*found.span("v"), "PERSON")
                 yield from _following_names(text, found.end("v"))
-        for table in _TABLE_NAMED.finditer(text, low, end):
+        for found in _ELEMENT.finditer(text, low, end):
+            if is_full_name(name_in_order(found["v"])) and _is_element_of_person(text, found):
+                yield Span(*found.span("v"), "PERSON")
+
+
+def find_people_in_statements(view: TextView) -> Iterator[Span]:
+    """Find names that a statement of SQL writes to a table of people, or searches there."""
+    text = view.text
+    for low, high in view.windows(_STATEMENT):
+        for table in _TABLE_NAMED.finditer(text, low, high):
             stop = text.find(";", table.end(), table.end() + _STATEMENT)
             for found in _QUOTED.finditer(text, table.end(), stop if stop >= 0 else table.end() + _STATEMENT):
                 if is_full_name(found["v"]) and begins_with_given_name(found["v"]):
                     yield Span(*found.span("v"), "PERSON")
-        for found in _ELEMENT.finditer(text, low, end):
-            if is_full_name(name_in_order(found["v"])) and _is_element_of_person(text, found):
-                yield Span(*found.span("v"), "PERSON")
 
 
 def name_in_order(name: str) -> str:
@@ -75,11 +83,13 @@ def _following_names(text: str, at: int) -> Iterator[Span]:
 
 
 def _is_labelled(text: str, found: re.Match[str]) -> bool:
-    start, sign = found.start(), found["s"]
-    before = text[max(0, start - _LABEL) : start]
-    if sign.strip() in ("{", "("):
-        command = _COMMAND.search(before)
+    start = found.start()
+    if text[start] in "{(":
+        command = _COMMAND.search(text[max(0, start - _LABEL) : start].removesuffix(" "))
         return bool(command) and is_role_label(command["l"])
+    between = _BEFORE_SEPARATOR.search(text, max(0, start - _BETWEEN), start)
+    start = between.start() if between else start
+    before = text[max(0, start - _LABEL) : start]
     label = _BEFORE.search(before)
     if label is None:
         return False
@@ -246,7 +256,6 @@ def _probes() -> Iterator[str]:
     yield rf"(?i)(?:author|creator|by|editor|contributor|manager|owner)(?:[\"'] content=[\"']| ?\(){_CAPITAL}"
     for first in range(0, len(_STEMS), _TOGETHER):
         yield rf"(?i)(?:{'|'.join(_STEMS[first : first + _TOGETHER])})(?:>|&gt;)\s*{_CAPITAL}"
-    yield rf"(?i)(?:update|from|into|join)\s[^\s]{{0,20}}{_TABLES}[^a-z][^;\n]*'{_CAPITAL}"
     yield rf"\\(?:author|student|supervisor|advisor|examiner|professor|editor|name|signature){{{_CAPITAL}"
     yield rf"(?:[Nn]ame|Nm|nom|nombre|nome|CommonName)(?: [^<>]*)?(?:>|&gt;)\s*{_CAPITAL}"
     yield rf"(?i)name[\"'`]?\s*(?::|=>?)\s*[\"']{_CAPITAL}[^\"'\n]* {_CAPITAL}"
@@ -258,12 +267,19 @@ def _first_words(words: str) -> str:
 
 BY_ROLE = make_probed_detector(find_people_by_role, *_probes(), located=True)
 """The detector of names behind roles, which also reads JSON as a whole."""
+IN_STATEMENTS = make_probed_detector(
+    find_people_in_statements,
+    rf"(?i)(?:update|from|into|join)\s[^\s]{{0,20}}{_TABLES}[^a-z][^;]*'{_CAPITAL}",
+    located=True,
+)
+"""The detector of names in statements of SQL, which also reads JSON as a whole."""
 IN_PARTS = make_probed_detector(
     find_parts_of_names, r"\"(?:family|given)\"\s*:\s*\[?\s*\"", r"<(?:family|given) value=\""
 )
 """The detector of names in parts, which reads JSON as a whole."""
 DETECTORS: tuple[Detector, ...] = (
     BY_ROLE,
+    IN_STATEMENTS,
     IN_PARTS,
     make_anywhere_detector(
         "USER", _HANDLE,
@@ -287,4 +303,4 @@ DETECTORS: tuple[Detector, ...] = (
         "PERSON", _VERSUS, rf"{_CAPITAL}[^\s]+ (?:vs?\.|versus|gegen|contra|contre|contro|tegen|przeciwko) [A-Z?\xc0-\xde]", is_full_name, behind=0
     ),
 )  # fmt: skip
-DECLARING: tuple[Detector, ...] = (BY_ROLE, IN_PARTS)
+DECLARING: tuple[Detector, ...] = (BY_ROLE, IN_STATEMENTS, IN_PARTS)

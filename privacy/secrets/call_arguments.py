@@ -41,6 +41,7 @@ _LITERAL = build_rule_pattern(
     r"(?P<quote>\\*[\"'`])(?P<v>(?:(?!(?P=quote))(?:\\.|[^\n\\])){6,512})(?P=quote)"
 )
 _LONGEST = 600  # characters of a call that are read
+_FUNCTION = 64  # characters of a function with its bracket
 _NAME = 128  # characters of the name that can follow a function without a bracket
 _OPEN, _CLOSE, _QUOTES = "([{", ")]}", "\"'`"
 
@@ -50,7 +51,7 @@ def find_call_arguments(view: TextView) -> Iterator[Span]:
     text = view.text
     for place, pattern in _CALL:
         for call in (
-            call for low, high in view.windows() for call in pattern.finditer(text, low, high + _NAME)
+            call for low, high in view.windows(_FUNCTION) for call in pattern.finditer(text, low, high + _NAME)
         ):
             start, end = _argument(text, call.end(), place)
             literals = list(_LITERAL.finditer(text, start, end))

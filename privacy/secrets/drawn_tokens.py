@@ -22,7 +22,7 @@ _LEAST_DRAWN = 20  # characters of a part that is drawn as a whole
 _LEAST_JOINED = 32  # characters of parts that `_` and `-` of the alphabet separate
 _LEAST_RUN, _MOST_RUN = 22, 400  # characters of a word that is read at once
 _CAPITAL = re.compile(rb"[A-Z]")  # stands in every part that is drawn
-_DOT_BEFORE_DRAWN = re.compile(rb"\.[A-Za-z0-9_-]{%d}" % _LEAST_DRAWN)
+_DOT_BEFORE_DRAWN = re.compile(rb"\.(?=[a-z0-9_-]*[A-Z])[A-Za-z0-9_-]{%d}" % _LEAST_DRAWN)
 _NO_EDGE = frozenset("/+.@")
 _WORDS = re.compile(r"(?:[a-z]+[_-]+)+(?=[a-z]+[_-])")  # words before the prefix: `notes-` of `notes-ghp_...`
 _APART, _PARTS = re.compile(r"[_-]"), re.compile(r"[._-]")

@@ -6,10 +6,12 @@ here.
 """
 
 import re
+import string
 from collections.abc import Iterator
 
 from tracemill.privacy.core.line_prefixes import PlainText, join_broken_lines
 from tracemill.privacy.core.rule import (
+    LEFT,
     Detector,
     Span,
     TextView,
@@ -35,6 +37,8 @@ _WRITTEN = (
 _DISGUISE = re.compile(
     rf"(?P<out>(?<=[A-Za-z0-9_.-])(?:{_TAKEN_OUT})(?=[A-Za-z0-9_.*%&\\-]))|(?P<written>{_WRITTEN})"
 )
+_LONGEST = 8192  # characters of a token before its break
+_BESIDE = 64  # characters of a literal that are not those of a word, such as `access_token$`
 _TAIL = 16  # characters between a piece and its line end
 _EDGE = 120  # characters before a token that its format may look at
 _LINE_END = re.compile(r"\r?\n")
@@ -47,11 +51,10 @@ _GENERIC = frozenset(
         *["pat.", "sat."],
     )
 )
+_RULES = (*MODELS, *BUSINESS, *HOSTING, *DEVELOPMENT)
 _BEGINNINGS = sorted(
     literal
-    for literal in {
-        literal for rule in (*MODELS, *BUSINESS, *HOSTING, *DEVELOPMENT) for literal in rule.literals
-    }
+    for literal in {literal for rule in _RULES for literal in rule.literals}
     if len(literal) > 3 and literal not in _GENERIC
 )
 _LITERALS = (
@@ -66,7 +69,13 @@ _ANY = "|".join((build_words_pattern(map(str.encode, _LITERALS)).decode("ascii")
 # A line end, or the end of a literal that another one continues.
 _BREAK = r"(?:\\?\r?\n|[\"'`][ \t]*(?:[+.&\\]?[ \t]*\r?\n|[+.&][ \t]*[frbuFRBU]?[\"'`]))"
 _TO_BREAK = rf"[\w.~+/=%-]*(?:\x1b\[[0-9;]*m)?{_BREAK}"
+_IN_WORD = f"{string.ascii_letters}{string.digits}_.~+/=%-"
+_BROKEN_WORD = build_rule_pattern(rf"(?<![\w.~+/=%-])[\w.~+/=%-]++(?:\x1b\[[0-9;]*m)?{_BREAK}")
 _OPEN_END = build_rule_pattern(rf"(?:{_ANY}){_TO_BREAK}")
+_EDGE_BEFORE = build_rule_pattern(LEFT)
+_INSIDE = sorted({re.escape(literal) for rule in _RULES if not rule.prefixed for literal in rule.literals})
+_WITHOUT_EDGE = build_rule_pattern("|".join((*_OTHERS, *_INSIDE, glued_token_formats())))
+"""Beginnings of tokens that letters may stand before."""
 _TOGETHER = 40  # formats in a probe
 _DRAWN = build_rule_pattern(r"[a-z][0-9]|[0-9][A-Za-z]|[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Z][0-9]")
 _NAME = build_rule_pattern(r"[A-Z]?[a-z]{2,}(?:[A-Z][a-z]{2,})*\d{0,2}|[a-z_]+\d{0,2}|[A-Z_]+\d{0,2}")
@@ -126,13 +135,20 @@ _DIGEST = build_rule_pattern(r"[0-9a-f]{12}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{6
 def find_wrapped(view: TextView) -> Iterator[Span]:
     """Find tokens that line ends or joined literals interrupt."""
     text, done = view.text, -1
-    for low, high in view.windows_of_all():  # a token may be longer than the reach of a probe
-        for match in _OPEN_END.finditer(text, low, min(len(text), high + _TAIL)):
-            if match.start() < done or not _DRAWN.search(text, match.end(), match.end() + _NEXT_LINE):
-                continue
-            for span in _wrapped_from(text, match.start(), match.end()):
-                done = max(done, span.end)
-                yield span
+    for low, high in view.windows():
+        before = text[max(0, low - _LONGEST) : low]
+        low -= len(before) - len(before.rstrip(_IN_WORD))
+        for word in _BROKEN_WORD.finditer(text, low, min(len(text), high + _TAIL)):
+            start = max(low, word.start() - _BESIDE)
+            low = word.end()
+            for match in _OPEN_END.finditer(text, start, word.end()):
+                if match.start() < done or not _DRAWN.search(text, match.end(), match.end() + _NEXT_LINE):
+                    continue
+                if not (_EDGE_BEFORE.match(text, match.start()) or _WITHOUT_EDGE.match(text, match.start())):
+                    continue
+                for span in _wrapped_from(text, match.start(), match.end()):
+                    done = max(done, span.end)
+                    yield span
 
 
 def _wrapped_from(text: str, at: int, broken: int) -> list[Span]:

@@ -5,6 +5,7 @@ The value has no format. It is told by its shape (`chosen_passwords`) and by a w
 line, in whatever grammar: `-u root -p pumpkin3933`, `login('kim', 'Clara_walnut054')`, `la clave es granite_Nina217`.
 """
 
+import re
 from collections.abc import Callable, Iterator
 
 from tracemill.privacy.core.chosen_passwords import (
@@ -15,12 +16,19 @@ from tracemill.privacy.core.chosen_passwords import (
 )
 from tracemill.privacy.core.entropy import has_all_kinds, is_password, is_token
 from tracemill.privacy.core.lazy_pattern import LazyPattern
-from tracemill.privacy.core.rule import Detector, Span, TextView, build_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import (
+    Detector,
+    Span,
+    TextView,
+    build_rule_pattern,
+    build_words_pattern,
+    make_probed_detector,
+)
 from tracemill.privacy.core.set_passwords import is_odd_password
 
 # Words for a password in languages of developers; stems where the word is declined.
 _PASSWORDS = (
-    r"passw(?:or)?[dt]|passphrase|passcode|passwd|pgpass|_pass\b|\bpass\b|\bpw\b|\bpwd\b|kennwort|\bmdp\b|mot de passe|contrase[n\xf1]a|\bclave\b"
+    r"passw(?:or)?[dt]|passphrase|passcode|passwd|pgpass|(?<![A-Za-z0-9])pass\b|\bpw\b|\bpwd\b|kennwort|\bmdp\b|mot de passe|contrase[n\xf1]a|\bclave\b"
     r"|\bsenha\b|palavra-passe|\bparola\b|heslo|has[\u0142l]o|jelsz|wachtwoord|passord|adgangskode|l[o\xf6]senord|salasana|[\u015f\u015es]ifre"
     r"|\u043f\u0430\u0440\u043e\u043b|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u6697\u8bc1\u756a\u53f7|\u6697\u8a3c\u756a\u53f7|\u0643\u0644\u0645\u0629 (?:\u0627\u0644\u0645\u0631\u0648\u0631|\u0627\u0644\u0633\u0631|\u0633\u0631)|\u05e1\u05d9\u05e1\u05de|\u0631\u0645\u0632 (?:\u0639\u0628\u0648\u0631|\u0648\u0631\u0648\u062f)|\u06af\u0630\u0631\u0648\u0627\u0698\u0647|\u092a\u093e\u0938\u0935\u0930\u094d\u0921|\u0e23\u0e2b\u0e31\u0e2a\u0e1c\u0e48\u0e32\u0e19|m\u1eadt kh\u1ea9u|kata sandi|\u03ba\u03c9\u03b4\u03b9\u03ba|\u039a\u03c9\u03b4\u03b9\u03ba|\u10de\u10d0\u10e0\u10dd\u10da|\u057a\u0561\u0580\u0578\u056c|\bpass\b|code d'acc\xe8s|zugangscode|zugangsdaten|codice di accesso|c[\xf3o]digo de acceso|lozink|geslo\b|slapta\u017eod|parool\b|lykilor|security_?answer|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638"
 )
@@ -51,14 +59,35 @@ _TOKEN = build_rule_pattern(
 _LINE_END = build_rule_pattern(r"\n|\\+[nr]")
 _REACH_BEHIND = 80  # characters behind a label
 _LABELED = build_rule_pattern(rf"(?i:(?P<password>{_PASSWORDS})|{_LOGINS})")
+# Beginnings of labels in the folded plane; letters that are not Latin are a `?` there.
+_LABEL_STARTS = re.compile(
+    build_words_pattern(
+        word.encode("latin-1")
+        for word in (
+            *("pass", "pgpass", "pw", "kennwort", "mdp", "mot de passe"),
+            *("contrase", "clave", "senha", "palavra", "parola", "heslo", "haslo", "has?o", "jelsz", "wachtwoord"),
+            *("code d'acc", "zugangs", "codice di", "codigo de", "c\xf3digo de", "c\xd3digo de", "lozink", "geslo"),
+            *("slapta", "parool", "lykilor", "security", "m?t kh?u", "kata sandi"),
+            *("adgangskode", "losenord", "l\xf6senord", "l\xd6senord", "salasana", "sifre", "?ifre", "??"),
+            *("login", "log in", "log_in", "log-in", "logon", "signin", "sign in", "sign_in", "sign-in", "auth"),
+            *("identify", "credential", "cred", "unlock", "net user", "connect", "createuser", "isakmp key"),
+            *("sharedsecret", "shared secret", "shared-secret", "keychain", "key-string", "secret"),
+            *(f"-{letter}{mark}" for letter in "pw" for mark in " \"'"),
+        )
+    )
+)
 
 
 def find_spoken_passwords(view: TextView) -> Iterator[Span]:
     """Find the first value on the rest of a line after a word about logins that is a chosen password."""
-    text, done = view.text, -1
+    text, done, read = view.text, -1, 0
     for low, high in view.windows():
-        for label in _LABELED.finditer(text, low, high):
-            if label.end() < done:
+        for start in _LABEL_STARTS.finditer(view.plane("fold"), low, high):
+            label = _LABELED.match(text, start.start(), high) if start.start() >= read else None
+            if label is None:
+                continue
+            read = label.end()
+            if read < done:
                 continue
             found = _value_behind(text, label.end(), _is_said if label["password"] else is_login_value)
             if found is None and label["password"]:
