@@ -51,7 +51,9 @@ def find_call_arguments(view: TextView) -> Iterator[Span]:
     text = view.text
     for place, pattern in _CALL:
         for call in (
-            call for low, high in view.windows(_FUNCTION) for call in pattern.finditer(text, low, high + _NAME)
+            call
+            for low, high in view.windows(_FUNCTION)
+            for call in pattern.finditer(text, low, high + _NAME)
         ):
             start, end = _argument(text, call.end(), place)
             literals = list(_LITERAL.finditer(text, start, end))

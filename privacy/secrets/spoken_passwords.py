@@ -60,20 +60,15 @@ _LINE_END = build_rule_pattern(r"\n|\\+[nr]")
 _REACH_BEHIND = 80  # characters behind a label
 _LABELED = build_rule_pattern(rf"(?i:(?P<password>{_PASSWORDS})|{_LOGINS})")
 # Beginnings of labels in the folded plane; letters that are not Latin are a `?` there.
+_STARTS_TEXT = """pass|pgpass|pw|kennwort|mdp|mot de passe|contrase|clave|senha|palavra|parola|heslo|haslo|has?o|jelsz
+wachtwoord|adgangskode|losenord|l\xf6senord|l\xd6senord|salasana|sifre|?ifre|??|code d'acc|zugangs|codice di|codigo de
+c\xf3digo de|c\xd3digo de|lozink|geslo|slapta|parool|lykilor|security|m?t kh?u|kata sandi|login|log in|log_in|log-in
+logon|signin|sign in|sign_in|sign-in|auth|identify|credential|cred|unlock|net user|connect|createuser|isakmp key
+sharedsecret|shared secret|shared-secret|keychain|key-string|secret"""
+_OPTION_STARTS = (f"-{letter}{mark}" for letter in "pw" for mark in " \"'")
 _LABEL_STARTS = re.compile(
     build_words_pattern(
-        word.encode("latin-1")
-        for word in (
-            *("pass", "pgpass", "pw", "kennwort", "mdp", "mot de passe"),
-            *("contrase", "clave", "senha", "palavra", "parola", "heslo", "haslo", "has?o", "jelsz", "wachtwoord"),
-            *("code d'acc", "zugangs", "codice di", "codigo de", "c\xf3digo de", "c\xd3digo de", "lozink", "geslo"),
-            *("slapta", "parool", "lykilor", "security", "m?t kh?u", "kata sandi"),
-            *("adgangskode", "losenord", "l\xf6senord", "l\xd6senord", "salasana", "sifre", "?ifre", "??"),
-            *("login", "log in", "log_in", "log-in", "logon", "signin", "sign in", "sign_in", "sign-in", "auth"),
-            *("identify", "credential", "cred", "unlock", "net user", "connect", "createuser", "isakmp key"),
-            *("sharedsecret", "shared secret", "shared-secret", "keychain", "key-string", "secret"),
-            *(f"-{letter}{mark}" for letter in "pw" for mark in " \"'"),
-        )
+        word.encode("latin-1") for word in (*re.split(r"[|\n]", _STARTS_TEXT), *_OPTION_STARTS)
     )
 )
 

@@ -26,6 +26,10 @@ FOUND = (
     ("/Author (Luisa Castellano)", "Castellano"),
     ("UPDATE patients SET name='Luisa Castellano' WHERE id=9;", "Castellano"),
     ("INSERT INTO users (id, name) VALUES (3, 'Luisa Castellano');", "Castellano"),
+    ("INSERT INTO users (id, name)\nVALUES\n  (3, 'Luisa Castellano');", "Castellano"),  # on several lines
+    ("Bill to: Luisa Castellano\n", "Castellano"),
+    ("Next.of.kin = Luisa Castellano\n", "Castellano"),
+    ('<meta name="author" content="Luisa Castellano">', "Castellano"),
     ("in der Sache Luisa Castellano gegen Kiln GmbH", "Castellano"),
     ("Reservation for Luisa Castellano, 2 nights", "Castellano"),
     ("Bonjour Luisa Castellano,\n", "Castellano"),

@@ -282,3 +282,10 @@ def test_threads_scan_at_once_without_mixing_up_what_they_find() -> None:
     alone = [DETECTORS.needs(text) for text in texts]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(DETECTORS.needs, texts)) == alone
+
+
+def test_windows_reach_as_far_as_a_detector_asks() -> None:
+    view = TextView("x" * 1000, [ProbeEnd(40, 1), ProbeEnd(500, 1), ProbeEnd(560, 2), ProbeEnd(900, 1)])
+    assert view.windows() == [(0, 40), (244, 560), (644, 900)]
+    assert view.windows(64) == [(0, 40), (436, 560), (836, 900)]
+    assert view.of_detector(2).windows(64) == [(496, 560)]
