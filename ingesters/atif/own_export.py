@@ -68,7 +68,8 @@ def own_context(run: Mapping[str, Any], listed: Sequence[Any], report: IngestRep
 def own_outcome(run: Mapping[str, Any]) -> Outcome:
     """Return the outcome that the trajectory of an export tells."""
     told = as_mapping(run.get("extra")).get("outcome")
-    return told if told in get_args(Outcome) else "unknown"
+    known: dict[str, Outcome] = {outcome: outcome for outcome in get_args(Outcome)}
+    return known.get(str(told), "unknown")
 
 
 def plain_arguments(parsed: Any) -> str:

@@ -74,7 +74,7 @@ def read_session(path: Path, report: IngestReport) -> PiSession:
                 report.skipped[SECOND_HEADER] += 1
             session.header = session.header or record
             continue
-        named, torn = first_text(record.get("id")), unread.passed()
+        named, torn = first_text(record.get("id")), bool(unread.passed())
         if named is None or "parentId" not in record:
             parent = before
         else:

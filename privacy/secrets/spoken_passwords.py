@@ -6,7 +6,7 @@ line, in whatever grammar: `-u root -p pumpkin3933`, `login('kim', 'Clara_walnut
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tracemill.privacy.core.chosen_passwords import (
     is_chosen_password,
@@ -73,6 +73,25 @@ _LABEL_STARTS = re.compile(
 )
 
 
+# What a line with a password has behind its label, and one with a login: with a flag each.
+_PASSWORD_SHAPES = (
+    ("(?i)", r"[a-z!#$%&*+@][_.@+-]?[0-9]{2}"),
+    ("(?i)", r"[0-9!#$%&*+@][a-z0-9]*[!#$%&*+@?~^]"),
+    ("(?i)", r"[a-z][0-9]+[a-z]"),
+    ("", r"[A-Z]{2}[a-z][^\n]*[A-Z]"),
+    ("(?i)", r"(?:[a-z]{3,}[-_.]){3}[a-z]{3}"),
+    ("", r"[^a-z-][a-z]{3,12}-[a-z]{3,12}-[a-z]{3,12}(?:[^a-z-]|$)"),
+)
+_LOGIN_SHAPES = (("(?i)", r"[a-z][_.@+-]?[0-9]{2}"), ("(?i)", r"[a-z][0-9][a-z0-9]*[a-z][0-9]"))
+
+
+def _any_shape(shapes: Iterable[tuple[str, str]]) -> LazyPattern:
+    return LazyPattern("|".join(f"(?i:{shape})" if flag else f"(?:{shape})" for flag, shape in shapes))
+
+
+_PASSWORD_SHAPE, _LOGIN_SHAPE = _any_shape(_PASSWORD_SHAPES), _any_shape(_LOGIN_SHAPES)
+
+
 def find_spoken_passwords(view: TextView) -> Iterator[Span]:
     """Find the first value on the rest of a line after a word about logins that is a chosen password."""
     text, done, read = view.text, -1, 0
@@ -84,7 +103,10 @@ def find_spoken_passwords(view: TextView) -> Iterator[Span]:
             read = label.end()
             if read < done:
                 continue
-            found = _value_behind(text, label.end(), _is_said if label["password"] else is_login_value)
+            shape = _PASSWORD_SHAPE if label["password"] else _LOGIN_SHAPE
+            found = None
+            if shape.search(text, read, _line_end(text, read)):
+                found = _value_behind(text, read, _is_said if label["password"] else is_login_value)
             if found is None and label["password"]:
                 found = (
                     _phrase_behind(text, label.end())
@@ -106,7 +128,15 @@ def find_commanded_passwords(view: TextView) -> Iterator[Span]:
 
 
 def _is_commanded(value: str) -> bool:
-    return _is_said(value) or is_short_phrase(value) or (is_mingled(value) and any(map(str.isdigit, value)))
+    return is_short_phrase(value) or (_has_digit_beside(value) and (_is_said(value) or is_mingled(value)))
+
+
+# What the probes of values below a label and behind a command look for.
+_DIGIT_BESIDE = LazyPattern(r"[A-Za-z!#$%&*+@_.?~^-][0-9]|[0-9][A-Za-z!#$%&*+@_.?~^-]")
+
+
+def _has_digit_beside(value: str) -> bool:
+    return _DIGIT_BESIDE.search(value) is not None
 
 
 _SET = build_rule_pattern(
@@ -114,6 +144,11 @@ _SET = build_rule_pattern(
     r"[\w-]{0,24}\\*[\"'`\])]{0,2}(?:[^\n:=]{0,32}(?:[ \t]{0,4}(?:[:=\uff1a\u2014\u2013]|->|=>|\u2192)|[ \t](?:is|was|ist|lautet|est|es|er|on|to|este|e|\xe4r|jest|je|\xe9|\xe8))"
     r"[ \t]{0,4}|[ \t]{1,4}(?=\\*[\"'`]))\\*[\"'`(*]{0,3}"
 )
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start, start + 2 * _REACH_BEHIND)
+    return end if end >= 0 else start + 2 * _REACH_BEHIND
 
 
 def _value_behind(text: str, start: int, is_value: Callable[[str], bool]) -> Span | None:
@@ -188,7 +223,8 @@ def _value_below(text: str, start: int) -> Span | None:
         if found is None:
             return None
         value = found["v"].rstrip(".,!?")
-        if _is_said(value) or (is_mingled(value) and is_password(value)):
+        is_value = _is_said(value) or (is_mingled(value) and is_password(value))
+        if is_value and _has_digit_beside(value):
             return Span(found.start("v"), found.start("v") + len(value), "PASSWORD")
     return None
 
@@ -208,24 +244,18 @@ def is_login_value(value: str) -> bool:
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_spoken_passwords,
-        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z!#$%&*+@][_.@+-]?[0-9]{{2}}",
-        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[0-9!#$%&*+@][a-z0-9]*[!#$%&*+@?~^]",
-        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z][0-9]+[a-z]",
-        rf"(?:{_PASSWORDS_RAW})[^\n]*[A-Z]{{2}}[a-z][^\n]*[A-Z]",
-        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*(?:[a-z]{{3,}}[-_.]){{3}}[a-z]{{3}}",
-        rf"(?:{_PASSWORDS_RAW})[^\n]*[^a-z-][a-z]{{3,12}}-[a-z]{{3,12}}-[a-z]{{3,12}}(?:[^a-z-]|$)",
-        rf"(?i)(?:{_LOGINS_RAW})[^\n]*[a-z][_.@+-]?[0-9]{{2}}",
-        rf"(?i)(?:{_LOGINS_RAW})[^\n]*[a-z][0-9][a-z0-9]*[a-z][0-9]",
+        *(rf"{flag}(?:{_PASSWORDS_RAW})[^\n]*{shape}" for flag, shape in _PASSWORD_SHAPES),
+        *(rf"{flag}(?:{_LOGINS_RAW})[^\n]*{shape}" for flag, shape in _LOGIN_SHAPES),
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[|>][+-]?\s*\n[ \t]+[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
-        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*[a-z!#$%&*+@_.-][0-9]",
-        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*[0-9][a-z!#$%&*+@_.-]",
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*[a-z!#$%&*+@_.?~^-][0-9]",
+        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*[0-9][a-z!#$%&*+@_.?~^-]",
         located=True,
     ),
     make_probed_detector(
         find_commanded_passwords,
-        rf"(?i)(?:{_COMMANDS_RAW})[^\n]*[a-z!#$%&*+@_.-][0-9]",
-        rf"(?i)(?:{_COMMANDS_RAW})[^\n]*[0-9][a-z!#$%&*+@_.-]",
+        rf"(?i)(?:{_COMMANDS_RAW})[^\n]*[a-z!#$%&*+@_.?~^-][0-9]",
+        rf"(?i)(?:{_COMMANDS_RAW})[^\n]*[0-9][a-z!#$%&*+@_.?~^-]",
         rf"(?i)(?:{_COMMANDS_RAW})[^\n]*(?:[a-z]{{3,}}-){{2}}[a-z]{{3}}",
         located=True,
     ),
