@@ -13,7 +13,6 @@ from typing import NamedTuple
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span
 from tracemill.privacy.personal.labelled_data import PERSON
-from tracemill.privacy.personal.labelled_people import is_surely_person
 from tracemill.privacy.personal.unannounced_data import is_full_name
 
 _LONGEST_NAME = 64  # characters of a column that can say what it holds
@@ -63,10 +62,6 @@ _HOME_FORM = (
 
 
 _ROWS = "01234567890123456789 98765432109876543210"
-
-
-_ANY_NAME = re.compile(rf"(?<![\w./@-])(?P<v>{PERSON})(?![\w(/-]|\.\w)")
-"""Two capitalised words or more; those that begin with a common given name are a person's."""
 
 
 def _is_name(value: str) -> bool:
@@ -192,9 +187,6 @@ def find_personal_strictly(text: str) -> Iterator[Span]:
     """
     yield from find_labelled(text)
     yield from find_in_columns(text)
-    for match in _ANY_NAME.finditer(text):
-        if is_surely_person(match["v"]) and not find_keyed_placeholders(match["v"]):
-            yield Span(*match.span("v"), "STRICT_PERSON")
 
 
 def find_labelled(text: str) -> Iterator[Span]:
