@@ -1,6 +1,5 @@
 """Persons in columns and records of exchange formats, and passwords after commands and further words."""
 
-
 import pytest
 
 from tracemill.privacy.core.chosen_passwords import is_chosen_password
