@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from decide import decide, is_lost, not_allowed  # noqa: E402  # pyright: ignore
+from decide import decide, is_lost, not_allowed, read_seen  # noqa: E402  # pyright: ignore
 from mix_tests import MixedTests, mixes_of, write_mix  # noqa: E402  # pyright: ignore
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
@@ -27,7 +27,7 @@ PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them inst
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
-def run(exam: dict, mix: MixedTests) -> tuple[dict, set]:
+def run(exam: dict, mix: MixedTests) -> tuple[dict, frozenset]:
     """Run a copy of the tests, some of them wrong, in a child process; return outcomes and what was seen."""
     user = 100_000 + secrets.randbelow(1_000_000)
     with tempfile.TemporaryDirectory() as name:
@@ -58,7 +58,7 @@ def clear(user: int) -> None:
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def outcomes(exam: dict, folder: Path, number: int) -> tuple[dict, set]:
+def outcomes(exam: dict, folder: Path, number: int) -> tuple[dict, frozenset]:
     """Run the tests in a folder in a child process; return the outcomes, and what was seen."""
     marker, watch_marker, tests = secrets.token_hex(16), secrets.token_hex(16), folder / "tests"
     places = {"repository": str(REPOSITORY), "tests": str(tests), "packages": PACKAGES}
@@ -85,9 +85,8 @@ def outcomes(exam: dict, folder: Path, number: int) -> tuple[dict, set]:
             **user,
         )
     except subprocess.TimeoutExpired:
-        return {}, set()
-    lines = (line.partition(watch_marker)[2] for line in ended.stdout.split("\n") if watch_marker in line)
-    seen = {tuple(line.split("\t")) for line in lines}
+        return {}, frozenset()
+    seen = read_seen(ended.stdout, watch_marker)
     _, found, rest = ended.stdout.rpartition(marker)
     try:
         return (json.loads(rest.partition("\n")[0])["outcomes"] if found else {}), seen

@@ -55,6 +55,12 @@ def is_lost(
     return len(mixed) % 2 == 0 and decide(fail_to_pass, pass_to_pass, canaries, mixed)[0] == 0.0
 
 
+def read_seen(output: str, marker: str) -> frozenset[tuple[str, str]]:
+    """Return what the marked lines of an output name: what was done, and in which file and function."""
+    found = (line.partition(marker)[2] for line in output.split("\n") if marker in line)
+    return frozenset((kind, place) for kind, _, place in (each.partition("\t") for each in found))
+
+
 def not_allowed(seen: Iterable[Sequence[str]], allowed: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
     """Return what a candidate was seen to do that the original does not do in the same function.
 

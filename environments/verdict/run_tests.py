@@ -12,6 +12,7 @@ from typing import Any
 from tracemill.environments.sandbox.marked_answer import read_marked_answer
 from tracemill.environments.sandbox.python_runtime import PACKAGES, make_readable
 from tracemill.environments.sandbox.sandbox import Ending, Limits, Mount, Sandbox
+from tracemill.environments.verdict.decide import read_seen
 
 _SCRIPTS = [Path(__file__).with_name(name) for name in ("run_pytest.py", "watch_candidate.py")]
 _INSIDE = "/runner"
@@ -96,17 +97,11 @@ class TestBed:
             found.get("seconds", {}),
             found.get("calls", {}),
             found.get("lines", {}),
-            _seen(ended.text, watch_marker),
+            read_seen(ended.text, watch_marker),
             ended.ending,
             ended.seconds,
             ended.text[:20_000],
         )
-
-
-def _seen(output: str, marker: str) -> frozenset[tuple[str, str]]:
-    """Return what the lines behind a marker name: what was done, and in which file and function."""
-    found = (line.partition(marker)[2] for line in output.split("\n") if marker in line)
-    return frozenset((kind, place) for kind, _, place in (each.partition("\t") for each in found))
 
 
 def _result(output: str, marker: str) -> dict[str, Any]:

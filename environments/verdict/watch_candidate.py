@@ -274,7 +274,7 @@ def _identity(path: Any) -> tuple[int, int] | None:
 
     A path of the candidate's own class is not asked for its text, since it would run code unseen.
     """
-    if type(path) not in (str, bytes, int, PosixPath):  # it would run code of the candidate, unseen
+    if type(path) not in (str, bytes, int, PosixPath):
         return None
     try:
         found = stat(path if isinstance(path, int) else fspath(path))  # noqa: PTH116 # it may be a number
