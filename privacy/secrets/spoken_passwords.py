@@ -82,6 +82,7 @@ _PASSWORD_SHAPES = (
     ("(?i)", r"(?:[a-z]{3,}[-_.]){3}[a-z]{3}"),
     ("", r"[^a-z-][a-z]{3,12}-[a-z]{3,12}-[a-z]{3,12}(?:[^a-z-]|$)"),
 )
+_DIGIT_SHAPES = (("(?i)", r"[a-z!#$%&*+@_.?~^-][0-9]"), ("(?i)", r"[0-9][a-z!#$%&*+@_.?~^-]"))
 _LOGIN_SHAPES = (("(?i)", r"[a-z][_.@+-]?[0-9]{2}"), ("(?i)", r"[a-z][0-9][a-z0-9]*[a-z][0-9]"))
 
 
@@ -90,6 +91,7 @@ def _any_shape(shapes: Iterable[tuple[str, str]]) -> LazyPattern:
 
 
 _PASSWORD_SHAPE, _LOGIN_SHAPE = _any_shape(_PASSWORD_SHAPES), _any_shape(_LOGIN_SHAPES)
+_DIGIT_BESIDE = _any_shape(_DIGIT_SHAPES)  # of values below a label and behind a command
 
 
 def find_spoken_passwords(view: TextView) -> Iterator[Span]:
@@ -129,10 +131,6 @@ def find_commanded_passwords(view: TextView) -> Iterator[Span]:
 
 def _is_commanded(value: str) -> bool:
     return is_short_phrase(value) or (_has_digit_beside(value) and (_is_said(value) or is_mingled(value)))
-
-
-# What the probes of values below a label and behind a command look for.
-_DIGIT_BESIDE = LazyPattern(r"[A-Za-z!#$%&*+@_.?~^-][0-9]|[0-9][A-Za-z!#$%&*+@_.?~^-]")
 
 
 def _has_digit_beside(value: str) -> bool:
@@ -248,14 +246,15 @@ DETECTORS: tuple[Detector, ...] = (
         *(rf"{flag}(?:{_LOGINS_RAW})[^\n]*{shape}" for flag, shape in _LOGIN_SHAPES),
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[|>][+-]?\s*\n[ \t]+[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
-        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*[a-z!#$%&*+@_.?~^-][0-9]",
-        rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*[0-9][a-z!#$%&*+@_.?~^-]",
+        *(
+            rf"{flag}(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*{shape}"
+            for flag, shape in _DIGIT_SHAPES
+        ),
         located=True,
     ),
     make_probed_detector(
         find_commanded_passwords,
-        rf"(?i)(?:{_COMMANDS_RAW})[^\n]*[a-z!#$%&*+@_.?~^-][0-9]",
-        rf"(?i)(?:{_COMMANDS_RAW})[^\n]*[0-9][a-z!#$%&*+@_.?~^-]",
+        *(rf"{flag}(?:{_COMMANDS_RAW})[^\n]*{shape}" for flag, shape in _DIGIT_SHAPES),
         rf"(?i)(?:{_COMMANDS_RAW})[^\n]*(?:[a-z]{{3,}}-){{2}}[a-z]{{3}}",
         located=True,
     ),
