@@ -30,7 +30,7 @@ _LISTED_AT = re.compile(r"\b\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2})?(?:\.\d+)
 
 @dataclass(frozen=True)
 class Step:
-    """What a model did at a time: its text, its command lines, and what each gave with its exit code."""
+    """Action of a model at a time: its text, its command lines, and what each gave with its exit code."""
 
     text: str
     lines: tuple[str, ...]
