@@ -82,7 +82,7 @@ class Census:
             {"format": name, "version": version, **census.to_json()}
             for (name, version), census in sorted(self.found.items(), key=_sort_key)
         ]
-        files = [asdict(each) for each in self.not_read]
+        files = [{key: value for key, value in asdict(each).items() if value != ""} for each in self.not_read]
         return {"formats": formats, "unread": dict(self.unread.most_common()), "unread_files": files}
 
 
