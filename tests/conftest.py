@@ -153,6 +153,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log)
 
 
+@pytest.fixture(autouse=True)
+def same_safe_path() -> Iterator[None]:
+    """Let no test leave the PYTHONSAFEPATH behind that `main` sets for what it starts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONSAFEPATH", "")
+        patch.delenv("PYTHONSAFEPATH")
+        yield
+
+
 @pytest.fixture(autouse=True, scope="session")
 def clean_environment() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
