@@ -3,7 +3,7 @@
 task.toml            limits, and under [metadata.tracemill] origin, deleted symbols, difficulty, the exam
 instruction.md       what the agent is asked
 environment/         Dockerfile and `repository/`, the tree the agent works in
-tests/               test.sh, the right and the wrong tests, the verifier
+tests/               test.sh, the right, the wrong and the blank tests, the verifier
 solution/            solve.sh and the original files
 """
 
@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from tracemill.environments.harbor.task_files import write_harbor_files
 from tracemill.environments.sandbox.python_runtime import make_readable
-from tracemill.environments.verdict.judge import TaskTests, digest_of
+from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of
 from tracemill.records.errors import EnvironmentTaskError
 
 VERSION = 2
@@ -100,6 +100,8 @@ class Task:
         shutil.copytree(repository, folder / "environment" / "repository")
         shutil.copytree(exam.tests, folder / "tests" / "right")
         shutil.copytree(exam.wrong_tests, folder / "tests" / "wrong")
+        if exam.blank is not None:
+            shutil.copytree(exam.blank.tests, folder / "tests" / "blank")
         for file, source in original.items():
             target = folder / "solution" / "files" / file
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -109,9 +111,10 @@ class Task:
             "fail_to_pass": exam.fail_to_pass,
             "pass_to_pass": exam.pass_to_pass,
             "canaries": exam.canaries,
-            "digest": digest_of(folder / "tests" / "right", folder / "tests" / "wrong"),
+            "digest": digest_of(*exam.folders),
             "seconds": round(exam.seconds, 2),
             "seen": None if exam.seen is None else sorted(exam.seen),
+            "blank": None if exam.blank is None else exam.blank.expected,
             "roots": [*roots],
             "packages": [*packages],
         }
@@ -155,8 +158,9 @@ class Task:
             known["digest"],
             known["seconds"],
             _seen(known.get("seen")),
+            None if known.get("blank") is None else BlankTests(folder / "tests" / "blank", known["blank"]),
         )
-        if digest_of(right, wrong) != exam.digest:
+        if digest_of(*exam.folders) != exam.digest:
             raise EnvironmentTaskError(
                 f"the tests of {folder} were changed",
                 "the tests that `tracemill env make` wrote",

@@ -12,7 +12,7 @@ import random
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,8 +31,9 @@ from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
+from tracemill.environments.verdict.blank_tests import blank_expectations, keep_tests
 from tracemill.environments.verdict.change_expectations import change_expectations
-from tracemill.environments.verdict.judge import TaskTests, digest_of, judge, passes, passing
+from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 from tracemill.records.errors import EnvironmentTaskError
 
@@ -40,6 +41,10 @@ RESTORATIONS = 10
 FAULTS = 8
 """Faults planted in a feature, of which its tests have to notice every one."""
 _LEAST_KEPT = 1
+_LEAST_BLANK = 0.5
+"""Share of the tests that count which have a blank copy; the others are easier to forge."""
+_GUESSED = {"None", "0", "1"}
+"""Values, among them true and false, that a guess gives: a blank test has to expect another one."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
 """Seconds of tests in other files that guard what stays functional."""
@@ -131,6 +136,41 @@ class TestedRepository:
     def _run(self, code: Path, tests: Path, *, traced: bool = False, hash_seed: int = 0) -> TestRun:
         return self.bed.run(code, tests, self.tree.test_files, traced=traced, hash_seed=hash_seed)
 
+    def _blank_tests(self, counted: Sequence[str]) -> BlankTests:
+        """Return blank copies of those tests that expect more than a guess gives; the others are left out."""
+        found = self._write_blank(counted)
+        while found.expected and len(found.expected) < len(counted):
+            counted = [*found.expected]
+            found = self._write_blank(counted)
+        return found
+
+    def _write_blank(self, counted: Sequence[str]) -> BlankTests:
+        """Return blank copies of tests, and what the original compares in them."""
+        kept: defaultdict[str, set[str]] = defaultdict(set)
+        for test in counted:
+            kept[_file(test)].add(test.partition("[")[0].rpartition("::")[2])
+        folder = Path(tempfile.mkdtemp(prefix="blank-", dir=self._work))
+        shutil.copytree(self.tree.tests, folder, dirs_exist_ok=True)
+        exceptions: dict[str, Mapping[str, str]] = {}
+        for file in self.tree.test_files:
+            source = (folder / file).read_text(encoding="utf-8", errors="replace")
+            blank = blank_expectations(keep_tests(source, kept[file]))
+            (folder / file).write_text(blank.text, encoding="utf-8")
+            exceptions[file] = blank.exceptions
+        run = self._run(self.tree.code, make_readable(folder))
+        self._seen |= run.seen
+        found: dict[str, Mapping[str, Sequence[str]]] = {}
+        for test in counted:
+            names = exceptions[_file(test)]
+            numbered = {
+                number: [names.get(number, texts[0]) for texts in each]
+                for number, each in run.values.get(test, {}).items()
+                if all(texts and names.get(number, texts[0]) in texts for texts in each)
+            }
+            if run.passed(test) and {text for each in numbered.values() for text in each} - _GUESSED:
+                found[test] = numbered
+        return BlankTests(folder, found)
+
     def try_feature(
         self, feature: Feature, number: int, restorations: int, report: TaskReport, faults: int
     ) -> tuple[Path, TaskTests] | None:
@@ -165,8 +205,11 @@ class TestedRepository:
             return _refuse(report, "no failing test has a canary")
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
+        blank = self._blank_tests(counted)
+        if len(blank.expected) < _LEAST_BLANK * len(counted):
+            return _refuse(report, "too few failing tests expect a value")
         of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
-        exam = self._exam(counted, kept, self._seen | of_feature)
+        exam = self._exam(counted, kept, self._seen | of_feature, blank)
         for name, answer in wrong_answers:
             if passes(self.bed, exam, answer):
                 return _refuse(report, f"{name} solves it")
@@ -196,7 +239,11 @@ class TestedRepository:
                 yield "a planted fault", make_readable(faulty)
 
     def _exam(
-        self, counted: Sequence[str], kept: Sequence[str], seen: frozenset[tuple[str, str]]
+        self,
+        counted: Sequence[str],
+        kept: Sequence[str],
+        seen: frozenset[tuple[str, str]],
+        blank: BlankTests,
     ) -> TaskTests:
         """Return the task's tests: files with counted tests, and other files as long as they run quickly."""
         seconds: defaultdict[str, float] = defaultdict(float)
@@ -217,9 +264,10 @@ class TestedRepository:
             tuple(counted),
             tuple(guard),
             tuple(canaries),
-            digest_of(self.tree.tests, self._wrong),
+            digest_of(self.tree.tests, self._wrong, blank.tests),
             sum(seconds[file] for file in files) + 0.5,
             seen,
+            blank,
         )
 
     def write(

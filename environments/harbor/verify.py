@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from decide import decide, is_lost, not_allowed, read_seen  # noqa: E402  # pyright: ignore
+from decide import compare_values, decide, is_lost, is_unsolved, not_allowed, read_seen  # noqa: E402  # pyright: ignore
 from mix_tests import MixedTests, mixes_of, write_mix  # noqa: E402  # pyright: ignore
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
@@ -27,16 +27,21 @@ PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them inst
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
-def run(exam: dict, mix: MixedTests) -> tuple[dict, frozenset]:
-    """Run a copy of the tests, some of them wrong, in a child process; return outcomes and what was seen."""
+def run(exam: dict, mix: MixedTests | None) -> tuple[dict, dict, frozenset]:
+    """Run a copy of the tests in a child process; return outcomes, values and what was seen.
+
+    Without a mix of right and wrong tests they are the blank ones.
+    """
     user = 100_000 + secrets.randbelow(1_000_000)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
         (folder / "runner").mkdir()
-        shutil.copytree(HERE / "right", folder / "tests", copy_function=shutil.copyfile)
-        write_mix(mix, HERE / "right", HERE / "wrong", folder / "tests")
-        for script in ("run_pytest.py", "watch_candidate.py"):
+        copied = HERE / ("blank" if mix is None else "right")
+        shutil.copytree(copied, folder / "tests", copy_function=shutil.copyfile)
+        if mix is not None:
+            write_mix(mix, HERE / "right", HERE / "wrong", folder / "tests")
+        for script in ("run_pytest.py", "watch_candidate.py", "record_values.py"):
             shutil.copyfile(HERE / script, folder / "runner" / script)
         try:
             return outcomes(exam, folder, user)
@@ -58,8 +63,8 @@ def clear(user: int) -> None:
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def outcomes(exam: dict, folder: Path, number: int) -> tuple[dict, frozenset]:
-    """Run the tests in a folder in a child process; return the outcomes, and what was seen."""
+def outcomes(exam: dict, folder: Path, number: int) -> tuple[dict, dict, frozenset]:
+    """Run the tests in a folder in a child process; return outcomes, values and what was seen."""
     marker, watch_marker, tests = secrets.token_hex(16), secrets.token_hex(16), folder / "tests"
     places = {"repository": str(REPOSITORY), "tests": str(tests), "packages": PACKAGES}
     request = {
@@ -85,13 +90,14 @@ def outcomes(exam: dict, folder: Path, number: int) -> tuple[dict, frozenset]:
             **user,
         )
     except subprocess.TimeoutExpired:
-        return {}, frozenset()
+        return {}, {}, frozenset()
     seen = read_seen(ended.stdout, watch_marker)
     _, found, rest = ended.stdout.rpartition(marker)
     try:
-        return (json.loads(rest.partition("\n")[0])["outcomes"] if found else {}), seen
+        result = json.loads(rest.partition("\n")[0]) if found else {"outcomes": {}, "values": {}}
+        return result["outcomes"], result["values"], seen
     except (ValueError, KeyError):
-        return {}, seen
+        return {}, {}, seen
 
 
 def main() -> None:
@@ -106,13 +112,20 @@ def main() -> None:
     mixes = mixes_of(known[0], HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
     mixed: list[tuple[dict, MixedTests]] = []
     seen = set()
+    right_values = {}
+    if exam["blank"] is not None:
+        # before any other, so that nothing in reach of the candidate ever held an answer
+        found, values, seen = run(exam, None)
+        right_values = compare_values(exam["blank"], values)
+        if is_unsolved(found, right_values):
+            mixes = []
     for mix in mixes:
-        found, also_seen = run(exam, mix)
+        found, _, also_seen = run(exam, mix)
         mixed.append((found, mix))
         seen |= also_seen
-        if is_lost(*known, mixed):
+        if is_lost(*known, mixed, right_values):
             break
-    reward, passed, broken, forged = decide(*known, mixed)
+    reward, passed, broken, forged = decide(*known, mixed, right_values)
     seen = not_allowed(seen, exam["seen"])
     reward = 0.0 if seen else reward
     REWARD.parent.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
+Expected = Mapping[str, Mapping[str, Sequence[str]]]
+"""The texts of the values that each blank test expects, by number of the place."""
+Recorded = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
+"""The values that each test compared; of the texts of one, any may be the expected one."""
+
 
 class WrongTests(Protocol):
     """The tests that a run executed with deliberately wrong expectations, to detect forged results."""
@@ -17,27 +22,64 @@ def decide(
     pass_to_pass: Sequence[str],
     canaries: Sequence[str],
     mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
+    right_values: Mapping[str, bool],
 ) -> tuple[float, list[str], list[str], list[str]]:
-    """Return the reward, and the tests that passed, that broke, and whose canaries passed.
+    """Return the reward, and the tests that passed, that broke, and that were forged.
 
     In each run some tests are replaced by a wrong version, whose expectations are deliberately false.
     `mixed` holds the outcomes of each run with its replaced tests. The reward is the share of `fail_to_pass`
-    that pass in every run with their right version. It is 0 if a test of `pass_to_pass` fails in the first
-    run with its right version, or if a canary passes: a wrong version that fails on the original code.
+    that pass in every run with their right version. `right_values` says of each blank test whether it
+    compared the right values where it did not know them; the reward is never more than their share. It is 0
+    if a test of `pass_to_pass` fails in the first run with its right version, or if one is forged: its canary
+    passes, a wrong version that fails on the original code, or it passes without the right values.
     """
 
     def right(test: str) -> list[bool]:
         return [outcomes.get(test) == "passed" for outcomes, mix in mixed if not mix.is_wrong(test)]
 
     passed = [test for test in fail_to_pass if right(test) and all(right(test))]
-    broken = [test for test in pass_to_pass if not any(right(test)[:1])]
+    broken = [test for test in pass_to_pass if mixed and not any(right(test)[:1])]
     forged = [
         test
         for test in canaries
         if any(mix.is_wrong(test) and outcomes.get(test) == "passed" for outcomes, mix in mixed)
     ]
-    reward = 0.0 if broken or forged else len(passed) / len(fail_to_pass)
+    forged += [test for test in passed if right_values.get(test) is False and test not in forged]
+    if broken or forged:
+        return 0.0, passed, broken, forged
+    reward = min(len(passed) / len(fail_to_pass), right_share(right_values))
     return reward, passed, broken, forged
+
+
+def is_unsolved(blank: Mapping[str, str], right_values: Mapping[str, bool]) -> bool:
+    """Return whether no blank test compared the right values or even passed, by the outcomes of their run.
+
+    The reward is 0 then, and nothing was forged: a blank test passes with any value.
+    """
+    return bool(right_values) and not any(
+        is_right or blank.get(test) == "passed" for test, is_right in right_values.items()
+    )
+
+
+def right_share(right_values: Mapping[str, bool]) -> float:
+    """Return the share of blank tests with right values; 1 of none."""
+    return sum(right_values.values()) / len(right_values) if right_values else 1.0
+
+
+def compare_values(expected: Expected, recorded: Recorded) -> dict[str, bool]:
+    """Return of each blank test whether it compared the values that it expects."""
+    return {
+        test: all(
+            len(recorded.get(test, {}).get(number, ())) == len(texts)
+            and all(map(_holds, recorded[test][number], texts))
+            for number, texts in numbered.items()
+        )
+        for test, numbered in expected.items()
+    }
+
+
+def _holds(found: Sequence[str], text: str) -> bool:
+    return text in found
 
 
 def is_lost(
@@ -45,14 +87,17 @@ def is_lost(
     pass_to_pass: Sequence[str],
     canaries: Sequence[str],
     mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
+    right_values: Mapping[str, bool],
 ) -> bool:
-    """Return whether the reward is 0 whatever the remaining runs give.
+    """Return whether the reward is 0 whatever the remaining runs of mixed tests give.
 
     Runs come in pairs, and each test has its right version in one run of a pair and its wrong one in the
     other. A test that broke, was forged or did not pass in one pair counts as such in the end too, so that
     a reward of 0 after a pair is final.
     """
-    return len(mixed) % 2 == 0 and decide(fail_to_pass, pass_to_pass, canaries, mixed)[0] == 0.0
+    if len(mixed) % 2:
+        return False
+    return decide(fail_to_pass, pass_to_pass, canaries, mixed, right_values)[0] == 0.0
 
 
 def read_seen(output: str, marker: str) -> frozenset[tuple[str, str]]:

@@ -1,11 +1,14 @@
 """Judge a candidate: reward, and why.
 
-The process that imports the candidate may say anything. It is believed only as far as canaries allow: copies
-of the same tests with wrong expectations, which must fail. Of two runs, one holds a test right and the other
-wrong, by a coin for each test; then they are mixed anew. A test counts only where its canary was seen to fail
-on the original code. What passes must pass again, with another hash seed; a reward that is 0 after one of
-these pairs of runs stays 0, and ends the verdict. A candidate that was seen to look at its callers, to read
-the tests or the like, as the original never does, earns nothing.
+The process that imports the candidate may say anything. In a first run it has *blank* tests, which lack what
+they expect and record what they compare; the values are compared here. Nothing in that process knows an
+answer, so that the reward is never more than the share of blank tests with right values. Outcomes of other
+runs are believed only as far as canaries allow: copies of the same tests with wrong expectations, which must
+fail. Of two runs, one holds a test right and the other wrong, by a coin for each test; then they are mixed
+anew. A test counts only where its canary was seen to fail on the original code. What passes must pass again,
+with another hash seed; a reward that is 0 after one of these pairs of runs stays 0, and ends the verdict. A
+candidate that was seen to look at its callers, to read the tests or the like, as the original never does,
+earns nothing.
 """
 
 import hashlib
@@ -17,7 +20,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracemill.environments.parse_python import PARSING
-from tracemill.environments.verdict.decide import decide, is_lost, not_allowed
+from tracemill.environments.verdict.decide import (
+    Expected,
+    compare_values,
+    decide,
+    is_lost,
+    is_unsolved,
+    not_allowed,
+)
 from tracemill.environments.verdict.mix_tests import MixedTests, mixes_of, write_mix
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 
@@ -28,13 +38,21 @@ _BUSY = 4.0
 
 
 @dataclass(frozen=True)
+class BlankTests:
+    """Copies of tests without what they expect, and the texts that each of them expects, by number."""
+
+    tests: Path
+    expected: Expected
+
+
+@dataclass(frozen=True)
 class TaskTests:
     """The tests of a task: right and wrong copies of the same files, and which tests count.
 
     `fail_to_pass` failed with the feature deleted; `pass_to_pass` passed with and without it. Each of
     `canaries` is a test whose copy with wrong expectations failed on the original code. `seen` is what the
     original was seen to do while they ran, each with its place; None where it was not watched, nor is a
-    candidate then.
+    candidate then. `blank` is None in tasks that were made before there were blank tests.
     """
 
     tests: Path
@@ -46,6 +64,13 @@ class TaskTests:
     digest: str
     seconds: float = 0.0
     seen: frozenset[tuple[str, str]] | None = None
+    blank: BlankTests | None = None
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Return the folders of tests that the digest is of."""
+        blank = () if self.blank is None else (self.blank.tests,)
+        return (self.tests, self.wrong_tests, *blank)
 
 
 @dataclass(frozen=True)
@@ -84,6 +109,14 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
     counts = exam.fail_to_pass, exam.pass_to_pass, exam.canaries
     runs: list[TestRun] = []
     mixed: list[tuple[Mapping[str, str], MixedTests]] = []
+    right_values: Mapping[str, bool] = {}
+    if exam.blank is not None:
+        # before any other, so that nothing in reach of the candidate ever held an answer
+        run = bed.run(candidate, exam.blank.tests, exam.files, hash_seed=rng.randrange(1, 1 << 32))
+        runs.append(run)
+        right_values = compare_values(exam.blank.expected, run.values)
+        if run.ending != "exited" or is_unsolved(run.outcomes, right_values):
+            mixes = []
     for mix in mixes:
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as name:
             tests = Path(name, "tests")
@@ -92,9 +125,9 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
                 write_mix(mix, exam.tests, exam.wrong_tests, tests)
             runs.append(bed.run(candidate, tests, exam.files, hash_seed=rng.randrange(1, 1 << 32)))
         mixed.append((runs[-1].outcomes, mix))
-        if runs[-1].ending != "exited" or is_lost(*counts, mixed):
+        if runs[-1].ending != "exited" or is_lost(*counts, mixed, right_values):
             break
-    reward, passed, broken, forged = decide(*counts, mixed)
+    reward, passed, broken, forged = decide(*counts, mixed, right_values)
     notes = _notes(exam, runs)
     seen: list[tuple[str, str]] = []
     if exam.seen is not None:
@@ -126,7 +159,7 @@ def _timed(bed: TestBed, exam: TaskTests) -> TestBed:
 def _notes(exam: TaskTests, runs: Sequence[TestRun]) -> list[str]:
     """Return notes on a run: changed tests, a limit that ended it, or no result."""
     notes = []
-    if digest_of(exam.tests, exam.wrong_tests) != exam.digest:
+    if digest_of(*exam.folders) != exam.digest:
         notes.append("the tests were changed")
     for run in runs:
         if run.ending != "exited":

@@ -22,13 +22,16 @@ class Recorder:
     If asked for, it also records the functions that each test calls, and the lines that tests run.
     """
 
-    def __init__(self, traced: bool, folder: str, look: Callable[[], None]) -> None:
-        """Trace functions below a folder where `traced`; call `look` before the first test and at the end."""
+    def __init__(self, traced: bool, folder: str, look: Callable[[], None], values: Any) -> None:
+        """Trace functions below a folder where `traced`; call `look` before the first test and at the end.
+
+        `values`, a `ValueRecorder`, is told which test runs.
+        """
         self.outcomes: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
         self.calls: dict[str, list[str]] = {}
         self.lines: dict[str, set[int]] = {}
-        self._traced, self._folder, self._look = traced, folder, look
+        self._traced, self._folder, self._look, self._values = traced, folder, look, values
         self._names: dict[str, str] = {}
         self._seen: set[str] = set()
 
@@ -57,7 +60,8 @@ class Recorder:
             self.outcomes[name] = "failed" if hasattr(report, "wasxfail") else report.outcome
 
     def pytest_runtest_setup(self, item: Any) -> None:
-        """Start the trace."""
+        """Name the test to the recorder of values, and start the trace."""
+        self._values.test = self._names.get(item.nodeid, str(item.nodeid))
         if self._traced:
             self._seen = set()
             sys.settrace(self._trace)
@@ -83,21 +87,27 @@ class Recorder:
         return trace_line
 
 
-def _watch(repository: str, tests: str, libraries: list[str], channel: int, marker: str) -> Any:
-    """Return a watch over the candidate that writes what it sees to a descriptor at once, each line marked.
+def _names_of(script: str) -> dict[str, Any]:
+    """Return what a script beside this one defines.
 
     Its code has built-ins of its own and is in no module, where the candidate could replace it.
     """
-    path, write, seen = Path(__file__).with_name("watch_candidate.py"), os.write, set()
+    path = Path(__file__).with_name(script)
+    names: dict[str, Any] = {"__name__": path.stem, "__builtins__": dict(vars(builtins))}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    return names
+
+
+def _watch(repository: str, tests: str, libraries: list[str], channel: int, marker: str) -> Any:
+    """Return a watch over the candidate that writes what it sees to a descriptor at once, as marked lines."""
+    write, seen = os.write, set()
 
     def report(kind: str, place: str) -> None:
         if (kind, place) not in seen:
             seen.add((kind, place))
             write(channel, f"\n{marker}{kind}\t{place}\n".encode("utf-8", "replace"))
 
-    names: dict[str, Any] = {"__name__": path.stem, "__builtins__": dict(vars(builtins))}
-    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
-    return names["CandidateWatch"](repository, tests, libraries, report)
+    return _names_of("watch_candidate.py")["CandidateWatch"](repository, tests, libraries, report)
 
 
 def main() -> None:
@@ -116,15 +126,21 @@ def main() -> None:
 
     libraries = [str(Path(os.__file__).parent), str(Path(__file__).parent), packages]
     watch = _watch(repository, tests, libraries, channel.fileno(), request["watch_marker"])
-    recorder = Recorder(request["traced"], repository + "/", watch.look)
+    values = _names_of("record_values.py")["ValueRecorder"]()
+    values.install()
+    recorder = Recorder(request["traced"], repository + "/", watch.look, values)
     arguments = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tests, "--confcutdir", tests]
     arguments += ["-W", "ignore", "--continue-on-collection-errors", "--tb=no", *request["files"]]
     watch.start()
     pytest.main(arguments, plugins=[recorder])
     lines = {file: sorted(each) for file, each in recorder.lines.items()}
     found = {
-        "outcomes": recorder.outcomes, "seconds": recorder.seconds, "calls": recorder.calls, "lines": lines
-    }  # fmt: skip
+        "outcomes": recorder.outcomes,
+        "seconds": recorder.seconds,
+        "calls": recorder.calls,
+        "lines": lines,
+        "values": values.values,
+    }
     channel.write(f"\n{request['marker']}{json.dumps(found)}\n")
     channel.flush()
 

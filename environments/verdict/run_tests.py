@@ -14,7 +14,9 @@ from tracemill.environments.sandbox.python_runtime import PACKAGES, make_readabl
 from tracemill.environments.sandbox.sandbox import Ending, Limits, Mount, Sandbox
 from tracemill.environments.verdict.decide import read_seen
 
-_SCRIPTS = [Path(__file__).with_name(name) for name in ("run_pytest.py", "watch_candidate.py")]
+_SCRIPTS = [
+    Path(__file__).with_name(name) for name in ("run_pytest.py", "watch_candidate.py", "record_values.py")
+]
 _INSIDE = "/runner"
 TEST_LIMITS = Limits(seconds=120, output_bytes=64_000_000)
 _TRACED = 4  # times as long as an untraced run may take: every line is recorded
@@ -24,8 +26,9 @@ _TRACED = 4  # times as long as an untraced run may take: every line is recorded
 class TestRun:
     """The results of one test process: outcome and seconds by test id; empty if it gave no result.
 
-    `seen` is what the code of the repository was seen to do, each with its place: see `watch_candidate.py`. A
-    traced run also has the functions that each test calls, and the lines that tests run, by file.
+    `seen` is what the code of the repository was seen to do, each with its place: see `watch_candidate.py`.
+    `values` are what blank tests compared, by test and number: see `record_values.py`. A traced run also has
+    the functions that each test calls, and the lines that tests run, by file.
     """
 
     __test__ = False  # pytest takes every class of this name for tests
@@ -34,6 +37,7 @@ class TestRun:
     durations: Mapping[str, float]
     calls: Mapping[str, Sequence[str]]
     lines: Mapping[str, Sequence[int]]
+    values: Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
     seen: frozenset[tuple[str, str]]
     ending: Ending
     seconds: float
@@ -97,6 +101,7 @@ class TestBed:
             found.get("seconds", {}),
             found.get("calls", {}),
             found.get("lines", {}),
+            found.get("values", {}),
             read_seen(ended.text, watch_marker),
             ended.ending,
             ended.seconds,
@@ -113,6 +118,12 @@ def _result(output: str, marker: str) -> dict[str, Any]:
             "seconds": {str(test): float(seconds) for test, seconds in value["seconds"].items()},
             "calls": {str(test): [*map(str, called)] for test, called in value["calls"].items()},
             "lines": {str(file): [*map(int, lines)] for file, lines in value.get("lines", {}).items()},
+            "values": {
+                str(test): {
+                    str(number): [[*map(str, texts)] for texts in each] for number, each in numbered.items()
+                }
+                for test, numbered in value.get("values", {}).items()
+            },
         }
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import orchard
 import pytest
+from letters import make_letters_task
 
 from tracemill.environments.task import Task
 
@@ -13,6 +14,12 @@ def orchard_tasks(tmp_path_factory: pytest.TempPathFactory) -> list[Task]:
     """Four tasks of the library in `tests/data/orchard`: a function, a class, a module, a group."""
     made, _ = orchard.tasks_of_orchard(tmp_path_factory.mktemp("tasks"), 4)
     return made
+
+
+@pytest.fixture(scope="session")
+def letters_task(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    """The task to write `to_letters` again, from the library in `tests/data/letters`."""
+    return make_letters_task(tmp_path_factory.mktemp("letters"))
 
 
 @pytest.fixture

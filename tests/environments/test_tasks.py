@@ -225,7 +225,7 @@ def test_a_body_that_returns_nothing_solves_no_task(tmp_path: Path) -> None:
         "def one(x):\n    y = x\n    z = [y]\n    z.clear()\n\n\ndef two():\n    return 2\n"
     )
     (source / "test_it.py").write_text(
-        "import it\n\n\ndef test_it():\n    assert it.one(1) is None\n"
+        "import it\n\n\ndef test_it():\n    assert [it.one(1)] == [None]\n"
         "\n\ndef test_two():\n    assert it.two() == 2\n"
     )
     report = TaskReport()

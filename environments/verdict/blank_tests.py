@@ -1,0 +1,302 @@
+"""Write tests without what they expect: blank tests.
+
+An expected value becomes `__expected__(k)`, an expected exception `__raised__(k)`, which record what they are
+compared with (`record_values.py`). Whatever code in the process does, it cannot take an answer from there.
+Expectations are constants on one side of `==` or `is`, or arguments of `assertEqual` and the like, written
+there, in a local name, or in a column of the table of a parametrized test or a loop; exceptions; and the
+truth of what is asserted by itself. Constants may be made by the standard library, as `datetime(2024, 2, 1)`
+is. Where a name has other uses, or an assertion alternatives, it stays as it is.
+"""
+
+import ast
+import builtins
+import copy
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tracemill.environments.parse_python import parse_python
+from tracemill.environments.verdict.record_values import EXPECTED, RAISED
+
+_EQUAL = {f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")} | {
+    "assertEquals",
+    "assertIs",
+    "assert_equal",
+    "assert_equals",
+}
+_NOT_TRUE = {"assertFalse", "assertIsNone"}
+_RAISING = {"raises", "assertRaises", "assertRaisesRegex"}
+_CONSTANT = (
+    ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator,
+    ast.expr_context,
+)  # fmt: skip
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class BlankSource:
+    """A test file without expectations, and by number the names of the exceptions that were expected."""
+
+    text: str
+    exceptions: Mapping[str, str] = field(default_factory=dict)
+
+
+def blank_expectations(source: str) -> BlankSource:
+    """Return a test file without what it expects; a file that does not parse as it is."""
+    try:
+        tree = parse_python(source)
+    except SyntaxError:
+        return BlankSource(source)
+    _give_own_tables(tree)
+    blanks = _Blanks(tree)
+    blanks.visit(tree)
+    _remove_tables(tree)
+    return BlankSource(ast.unparse(tree), blanks.exceptions)
+
+
+def keep_tests(source: str, names: Collection[str]) -> str:
+    """Return a test file with the named test functions alone."""
+    try:
+        tree = parse_python(source)
+    except SyntaxError:
+        return source
+    _remove_tests(tree, names)
+    return ast.unparse(tree)
+
+
+def _remove_tests(within: ast.Module | ast.ClassDef, names: Collection[str]) -> None:
+    kept: list[ast.stmt] = []
+    for node in within.body:
+        if isinstance(node, ast.ClassDef):
+            _remove_tests(node, names)
+        name = node.name if isinstance(node, _Function) else ""
+        if not name.startswith("test") or name in names:
+            kept.append(node)
+    within.body = kept or [ast.Pass()]
+
+
+def _give_own_tables(tree: ast.Module) -> None:
+    """Write module-level tables where parametrized tests and loops name them, so that each has its own."""
+    tables = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List | ast.Tuple)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+    def own(table: ast.expr) -> ast.expr:
+        if isinstance(table, ast.Name):
+            return copy.deepcopy(tables.get(table.id, table))
+        if isinstance(table, ast.BinOp) and isinstance(table.op, ast.Add):
+            return ast.BinOp(own(table.left), table.op, own(table.right))
+        return table
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For):
+            node.iter = own(node.iter)
+        elif isinstance(node, ast.Call) and _called(node) == "parametrize" and len(node.args) > 1:
+            node.args[1] = own(node.args[1])
+
+
+def _remove_tables(tree: ast.Module) -> None:
+    """Remove module-level constants that nothing uses, such as tables that were written elsewhere."""
+    used = {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    tree.body = [
+        node
+        for node in tree.body
+        if not (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, _CONSTANT)
+            and all(isinstance(target, ast.Name) and target.id not in used for target in node.targets)
+        )
+    ]
+
+
+class _Blanks(ast.NodeTransformer):
+    """Replaces the expectations of a file by placeholders."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.exceptions: dict[str, str] = {}
+        self._constants = _Constants(tree)
+        self._count = 0
+        self._sides: set[ast.expr] = set()
+        """Expressions whose value may be an expectation."""
+        self._equalities: set[ast.Compare] = set()
+        self._truths: set[ast.expr] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assert):
+                self._assertion(node.test)
+            elif isinstance(node, ast.Call) and _called(node) in _EQUAL and len(node.args) >= 2:
+                self._comparison(node.args[0], node.args[1])
+            elif isinstance(node, ast.Call) and _called(node) == "assertTrue" and node.args:
+                self._assertion(node.args[0])
+        compared = {each for each in self._sides if isinstance(each, ast.Name)}
+        for node in ast.walk(tree):
+            if isinstance(node, _Function):
+                self._sides |= {*_expected_of_names(node, compared, self._constants)}
+
+    def _assertion(self, test: ast.expr) -> None:
+        if isinstance(test, ast.BoolOp):
+            if isinstance(test.op, ast.And):
+                for each in test.values:
+                    self._assertion(each)
+        elif isinstance(test, ast.Compare):
+            is_equality = len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is)
+            if is_equality and self._comparison(test.left, test.comparators[0]):
+                self._equalities.add(test)
+        elif isinstance(test, ast.Call | ast.Attribute | ast.Subscript) or (
+            isinstance(test, ast.UnaryOp)
+            and isinstance(test.op, ast.Not)
+            and not isinstance(test.operand, ast.BoolOp | ast.Compare)
+        ):
+            self._truths.add(test)
+
+    def _comparison(self, left: ast.expr, right: ast.expr) -> bool:
+        """Note what is expected of two sides; return whether it is a constant of one of them."""
+        constant = next((side for side in (right, left) if self._constants.holds(side)), None)
+        if constant is None:
+            self._sides |= {name for name in map(_name_of, (left, right)) if name}
+            return False
+        self._sides.add(constant)
+        return True
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Replace an expectation, or look within a node."""
+        if isinstance(node, ast.expr) and node in self._sides and not isinstance(node, ast.Name):
+            return self._placeholder()
+        if isinstance(node, ast.expr) and node in self._truths:
+            asked = node.operand if isinstance(node, ast.UnaryOp) else node
+            return self._truth(self.generic_visit(asked))
+        if isinstance(node, ast.Compare) and node in self._equalities:
+            node.ops = [ast.Eq()]
+        if isinstance(node, ast.Call):
+            name = _called(node)
+            if name in _RAISING and node.args and isinstance(node.args[0], ast.Name | ast.Attribute):
+                node.args[0] = self._exception(node.args[0])
+            elif name in _EQUAL and isinstance(node.func, ast.Attribute):
+                node.func.attr = "assertEqual"
+            elif name in _NOT_TRUE and isinstance(node.func, ast.Attribute) and node.args:
+                asked = self.visit(node.args[0])
+                if name != "assertIsNone":
+                    asked = _call("bool", asked)
+                node.func.attr, node.args[:1] = "assertEqual", [self._placeholder(), asked]  # pyright: ignore
+                return node
+        return self.generic_visit(node)
+
+    def _placeholder(self) -> ast.expr:
+        self._count += 1
+        return _call(EXPECTED, ast.Constant(self._count))
+
+    def _truth(self, asked: ast.AST) -> ast.expr:
+        return ast.Compare(self._placeholder(), [ast.Eq()], [_call("bool", asked)])
+
+    def _exception(self, expected: ast.Name | ast.Attribute) -> ast.expr:
+        self._count += 1
+        name = expected.id if isinstance(expected, ast.Name) else expected.attr
+        self.exceptions[str(self._count)] = name
+        return _call(RAISED, ast.Constant(self._count))
+
+
+def _name_of(side: ast.expr) -> ast.Name | None:
+    """Return the name that a side of a comparison is, calls a method of, or adds something to."""
+    if isinstance(side, ast.Call) and isinstance(side.func, ast.Attribute):
+        side = side.func.value
+    elif isinstance(side, ast.BinOp) and isinstance(side.op, ast.Add):
+        side = side.right if isinstance(side.left, ast.Constant) else side.left
+    return side if isinstance(side, ast.Name) else None
+
+
+class _Constants:
+    """Tells constants of a file: literals, and what texts' methods and the standard library make of them."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._names = {*vars(builtins)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                self._names |= {each.asname or each.name for each in node.names if _is_standard(each.name)}
+            elif isinstance(node, ast.ImportFrom) and _is_standard(node.module or ""):
+                self._names |= {each.asname or each.name for each in node.names}
+
+    def holds(self, expression: ast.expr) -> bool:
+        """Return whether an expression is a constant."""
+        if isinstance(expression, ast.Call):
+            called = expression.func
+            while isinstance(called, ast.Attribute):
+                called = called.value
+            is_known = isinstance(called, ast.Constant) or getattr(called, "id", "") in self._names
+            given = [*expression.args, *(each.value for each in expression.keywords)]
+            return is_known and all(map(self.holds, given))
+        return isinstance(expression, _CONSTANT) and all(
+            self.holds(each) for each in ast.iter_child_nodes(expression) if isinstance(each, ast.expr)
+        )
+
+
+def _is_standard(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def _expected_of_names(
+    function: _Function, compared: Collection[ast.expr], constants: _Constants
+) -> Iterator[ast.expr]:
+    """Yield constants that names stand for which a function compares with and uses for nothing else."""
+    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    others = {node.id for node in uses if isinstance(node.ctx, ast.Load) and node not in compared}
+    stores = Counter(node.id for node in uses if isinstance(node.ctx, ast.Store))
+    assigned: dict[str, ast.expr] = {}
+    tables: list[tuple[list[str], ast.expr]] = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            assigned[node.targets[0].id] = node.value
+        elif isinstance(node, ast.For) and isinstance(node.target, ast.Tuple):
+            tables.append(([getattr(each, "id", "") for each in node.target.elts], node.iter))
+    for decorator in function.decorator_list:
+        if (
+            isinstance(decorator, ast.Call)
+            and _called(decorator) == "parametrize"
+            and len(decorator.args) > 1
+        ):
+            tables.append((_parameter_names(decorator.args[0]), decorator.args[1]))
+    for name, value in assigned.items():
+        if name not in others and stores[name] == 1 and constants.holds(value):
+            yield value
+    for names, table in tables:
+        for cells in _rows(table):
+            if len(cells) == len(names) > 1:
+                for name, cell in zip(names, cells, strict=True):
+                    if name and name not in others and stores[name] <= 1 and constants.holds(cell):
+                        yield cell
+
+
+def _rows(table: ast.expr) -> Iterator[Sequence[ast.expr]]:
+    """Yield the cells of each row of a table, or of the sum of two."""
+    if isinstance(table, ast.BinOp) and isinstance(table.op, ast.Add):
+        yield from _rows(table.left)
+        yield from _rows(table.right)
+    if not isinstance(table, ast.List | ast.Tuple):
+        return
+    for row in table.elts:
+        if isinstance(row, ast.Tuple | ast.List):
+            yield row.elts
+        elif isinstance(row, ast.Call) and _called(row) == "param":
+            yield row.args
+
+
+def _parameter_names(names: ast.expr) -> list[str]:
+    if isinstance(names, ast.Constant):
+        return [each.strip() for each in str(names.value).split(",")]
+    elements = names.elts if isinstance(names, ast.Tuple | ast.List) else []
+    return [str(each.value) for each in elements if isinstance(each, ast.Constant)]
+
+
+def _called(node: ast.Call) -> str:
+    called = node.func
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+
+
+def _call(name: str, argument: ast.AST) -> ast.Call:
+    assert isinstance(argument, ast.expr)
+    return ast.Call(ast.Name(name, ast.Load()), [argument], [])
