@@ -78,9 +78,9 @@ from lib import Bad, f
 
 ROWS = [("a", "x"), ("b", "y")]
 
-@mark.parametrize("given, want", ROWS)
+@mark.parametrize("given, want", ROWS, ids=["x", "y"])
 def test_table(given, want):
-    assert f(given) == want
+    assert f(given) == want, "x of a"
     assert f(given * 2) == "-" + want
     assert want.upper() == f(given.upper())
 
@@ -92,7 +92,7 @@ def test_values():
     assert not f(5).ok
     for given, found in (("c", 7),):
         assert f(given) == found
-    with raises(Bad):
+    with raises(Bad, match="6 is bad"):
         f(6)
 
 class Tests(TestCase):
@@ -138,6 +138,14 @@ class Tests(TestCase):
         self.assertRaises(__raised__(14), f, 5)"""
     )
     assert found.exceptions == {"9": "Bad", "14": "ValueError"}
+
+
+def test_texts_that_may_hold_an_answer_are_removed() -> None:
+    source = (
+        "'Of x.'\nfrom __future__ import annotations\n\ndef test_it():\n    'It is x.'\n    assert f(1)[0]"
+    )
+    emptied = source.replace("'Of x.'", '""""""').replace("'It is x.'", '""""""')
+    assert blank(source) == emptied.replace("f(1)[0]", "__expected__(1) == bool(f(1)[0])")
 
 
 @pytest.mark.parametrize(

@@ -159,9 +159,9 @@ def test_a_verdict_ends_with_the_pair_of_runs_that_settles_it(
         shutil.copytree(task.original, candidate, dirs_exist_ok=True)
 
     verdict, _ = judged(task, worktree / "deleted", lambda task, candidate: None)
-    assert (verdict.reward, len(verdict.runs)) == (0.0, 2)
+    assert (verdict.reward, len(verdict.runs)) == (0.0, 3)  # a blank test that expects an exception passed
     verdict, _ = judged(task, worktree / "restored", restore)
-    assert (verdict.reward, len(verdict.runs)) == (1.0, 4)
+    assert (verdict.reward, len(verdict.runs)) == (1.0, 5)
 
 
 MIXED = {
