@@ -115,6 +115,7 @@ class Task:
             "seconds": round(exam.seconds, 2),
             "seen": None if exam.seen is None else sorted(exam.seen),
             "blank": None if exam.blank is None else exam.blank.expected,
+            "unguessed": [] if exam.blank is None else exam.blank.unguessed,
             "roots": [*roots],
             "packages": [*packages],
         }
@@ -158,7 +159,7 @@ class Task:
             known["digest"],
             known["seconds"],
             _seen(known.get("seen")),
-            None if known.get("blank") is None else BlankTests(folder / "tests" / "blank", known["blank"]),
+            _blank(folder, known),
         )
         if digest_of(*exam.folders) != exam.digest:
             raise EnvironmentTaskError(
@@ -183,6 +184,13 @@ class Task:
 def _seen(known: Sequence[Sequence[str]] | None) -> frozenset[tuple[str, str]] | None:
     """Return what the original was seen to do; None in tasks that were made before it was watched."""
     return None if known is None else frozenset((kind, place) for kind, place in known)
+
+
+def _blank(folder: Path, known: Mapping[str, Any]) -> BlankTests | None:
+    """Return the blank tests; None in tasks that were made before there were any."""
+    if known.get("blank") is None:
+        return None
+    return BlankTests(folder / "tests" / "blank", known["blank"], tuple(known["unguessed"]))
 
 
 def read_tasks(folder: Path) -> list[Task]:

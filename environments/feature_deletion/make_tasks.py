@@ -31,7 +31,7 @@ from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
-from tracemill.environments.verdict.blank_tests import blank_expectations, keep_tests
+from tracemill.environments.verdict.blank_tests import blank_expectations, given_away, keep_tests
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
@@ -41,10 +41,10 @@ RESTORATIONS = 10
 FAULTS = 8
 """Faults planted in a feature, of which its tests have to notice every one."""
 _LEAST_KEPT = 1
-_LEAST_BLANK = 0.5
-"""Share of the tests that count which have a blank copy; the others are easier to forge."""
+_LEAST_BLANK = 0.25
+"""Share of the tests that count whose blank copy expects more than a guess; others are easier to forge."""
 _GUESSED = {"None", "0", "1"}
-"""Values, among them true and false, that a guess gives: a blank test has to expect another one."""
+"""Values, among them true and false, that a guess gives; so are exceptions."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
 """Seconds of tests in other files that guard what stays functional."""
@@ -137,7 +137,7 @@ class TestedRepository:
         return self.bed.run(code, tests, self.tree.test_files, traced=traced, hash_seed=hash_seed)
 
     def _blank_tests(self, counted: Sequence[str]) -> BlankTests:
-        """Return blank copies of those tests that expect more than a guess gives; the others are left out."""
+        """Return blank copies of those tests that can have one; the others are left out."""
         found = self._write_blank(counted)
         while found.expected and len(found.expected) < len(counted):
             counted = [*found.expected]
@@ -148,28 +148,36 @@ class TestedRepository:
         """Return blank copies of tests, and what the original compares in them."""
         kept: defaultdict[str, set[str]] = defaultdict(set)
         for test in counted:
-            kept[_file(test)].add(test.partition("[")[0].rpartition("::")[2])
+            kept[_file(test)].add(_function(test))
+        sources = {
+            file: blank_expectations(
+                keep_tests((self.tree.tests / file).read_text(encoding="utf-8", errors="replace"), kept[file])
+            )
+            for file in self.tree.test_files
+        }
+        left_out = given_away(sources)
         folder = Path(tempfile.mkdtemp(prefix="blank-", dir=self._work))
         shutil.copytree(self.tree.tests, folder, dirs_exist_ok=True)
-        exceptions: dict[str, Mapping[str, str]] = {}
-        for file in self.tree.test_files:
-            source = (folder / file).read_text(encoding="utf-8", errors="replace")
-            blank = blank_expectations(keep_tests(source, kept[file]))
+        for file, blank in sources.items():
             (folder / file).write_text(blank.text, encoding="utf-8")
-            exceptions[file] = blank.exceptions
         run = self._run(self.tree.code, make_readable(folder))
         self._seen |= run.seen
         found: dict[str, Mapping[str, Sequence[str]]] = {}
+        unguessed: list[str] = []
         for test in counted:
-            names = exceptions[_file(test)]
-            numbered = {
+            if not run.passed(test) or (_file(test), _function(test)) in left_out:
+                continue
+            names = sources[_file(test)].exceptions
+            values = {
                 number: [names.get(number, texts[0]) for texts in each]
                 for number, each in run.values.get(test, {}).items()
                 if all(texts and names.get(number, texts[0]) in texts for texts in each)
             }
-            if run.passed(test) and {text for each in numbered.values() for text in each} - _GUESSED:
-                found[test] = numbered
-        return BlankTests(folder, found)
+            if values:
+                found[test] = values
+            if {text for number in {*values} - {*names} for text in values[number]} - _GUESSED:
+                unguessed.append(test)
+        return BlankTests(folder, found, tuple(unguessed))
 
     def try_feature(
         self, feature: Feature, number: int, restorations: int, report: TaskReport, faults: int
@@ -206,7 +214,7 @@ class TestedRepository:
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
         blank = self._blank_tests(counted)
-        if len(blank.expected) < _LEAST_BLANK * len(counted):
+        if len(blank.unguessed) < _LEAST_BLANK * len(counted):
             return _refuse(report, "too few failing tests expect a value")
         of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
         exam = self._exam(counted, kept, self._seen | of_feature, blank)
@@ -308,6 +316,11 @@ class TestedRepository:
 def _file(test: str) -> str:
     """Return the test file of a test id."""
     return test.partition("::")[0]
+
+
+def _function(test: str) -> str:
+    """Return the name of the test function of a test id."""
+    return test.partition("[")[0].rpartition("::")[2]
 
 
 def _refuse(report: TaskReport, reason: str) -> None:

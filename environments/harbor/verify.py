@@ -107,7 +107,7 @@ def main() -> None:
     if os.getuid() == 0:
         with contextlib.suppress(OSError):  # mounted read-only
             HERE.chmod(0o700)
-    names = ("fail_to_pass", "pass_to_pass", "canaries")
+    names = ("fail_to_pass", "pass_to_pass", "canaries", "unguessed")
     known = [exam[name] for name in names]
     mixes = mixes_of(known[0], HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
     mixed: list[tuple[dict, MixedTests]] = []

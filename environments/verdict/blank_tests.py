@@ -13,7 +13,7 @@ import builtins
 import copy
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from tracemill.environments.parse_python import parse_python
@@ -27,19 +27,22 @@ _EQUAL = {f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", 
 }
 _NOT_TRUE = {"assertFalse", "assertIsNone"}
 _RAISING = {"raises", "assertRaises", "assertRaisesRegex"}
-_CONSTANT = (
-    ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator,
-    ast.expr_context,
-)  # fmt: skip
+_CONSTANT = ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp | ast.BinOp
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
 class BlankSource:
-    """A test file without expectations, and by number the names of the exceptions that were expected."""
+    """A test file without expectations.
+
+    `exceptions` are the names of those that were expected, by number. `hidden` are the values that each
+    test function expected, and `inputs` those that it still holds, "" standing for the rest of the file.
+    """
 
     text: str
     exceptions: Mapping[str, str] = field(default_factory=dict)
+    hidden: Mapping[str, Set[str]] = field(default_factory=dict)
+    inputs: Mapping[str, Set[str]] = field(default_factory=dict)
 
 
 def blank_expectations(source: str) -> BlankSource:
@@ -53,7 +56,36 @@ def blank_expectations(source: str) -> BlankSource:
     blanks = _Blanks(tree)
     blanks.visit(tree)
     _remove_tables(tree)
-    return BlankSource(ast.unparse(tree), blanks.exceptions)
+    text = ast.unparse(tree)
+    inputs: dict[str, Set[str]] = {}
+    for name, function in _test_functions(tree):
+        inputs[name] = inputs.get(name, set()) | _constants(function)
+    _remove_tests(tree, ())
+    return BlankSource(text, blanks.exceptions, blanks.hidden, {**inputs, "": _constants(tree)})
+
+
+def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
+    """Return file and name of the test functions to leave out, so that none holds what another expects.
+
+    A table that is read in both directions would give each answer away. One function gives another away if it
+    holds half of the values that it expects, of those that no guess gives.
+    """
+    inputs = [source.inputs[""] for source in sources.values() if source.inputs]
+    kept: list[Set[str]] = []
+    left_out: set[tuple[str, str]] = set()
+    for file, source in sources.items():
+        for name, hidden in source.hidden.items():
+            own = source.inputs[name]
+            if _holds_half(hidden, set().union(own, *inputs)) or any(_holds_half(each, own) for each in kept):
+                left_out.add((file, name))
+            else:
+                kept.append(hidden)
+                inputs.append(own)
+    return left_out
+
+
+def _holds_half(hidden: Set[str], inputs: Set[str]) -> bool:
+    return bool(hidden) and 2 * len(hidden & inputs) >= len(hidden)
 
 
 def keep_tests(source: str, names: Collection[str]) -> str:
@@ -128,11 +160,34 @@ def _remove_tables(tree: ast.Module) -> None:
     ]
 
 
+def _test_functions(tree: ast.AST) -> Iterator[tuple[str, _Function]]:
+    for node in ast.walk(tree):
+        if isinstance(node, _Function) and node.name.startswith("test"):
+            yield node.name, node
+
+
+def _constants(node: ast.AST) -> Set[str]:
+    """Return the source of every constant within a node that no guess gives, but for placeholders."""
+    if isinstance(node, ast.Call) and _called(node) in (EXPECTED, RAISED):
+        return set()
+    own = {ast.unparse(node)} if isinstance(node, _CONSTANT) and not _is_guessed(node) else set()
+    return own.union(*map(_constants, ast.iter_child_nodes(node)))
+
+
+def _is_guessed(node: ast.expr) -> bool:
+    """Return whether an expression is true, false, None, or a text or number of one character."""
+    return isinstance(node, ast.Constant) and (
+        isinstance(node.value, bool | None) or len(str(node.value)) <= 1
+    )
+
+
 class _Blanks(ast.NodeTransformer):
     """Replaces the expectations of a file by placeholders."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.exceptions: dict[str, str] = {}
+        self.hidden: dict[str, set[str]] = {name: set() for name, _ in _test_functions(tree)}
+        self._function = ""
         self._constants = _Constants(tree)
         self._count = 0
         self._sides: set[ast.expr] = set()
@@ -178,7 +233,14 @@ class _Blanks(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> ast.AST:
         """Replace an expectation, or look within a node."""
+        if isinstance(node, _Function) and node.name in self.hidden and not self._function:
+            self._function = node.name
+            found = self.generic_visit(node)
+            self._function = ""
+            return found
         if isinstance(node, ast.expr) and node in self._sides and not isinstance(node, ast.Name):
+            if self._function and not _is_guessed(node):
+                self.hidden[self._function].add(ast.unparse(node))
             return self._placeholder()
         if isinstance(node, ast.expr) and node in self._truths:
             asked = node.operand if isinstance(node, ast.UnaryOp) else node

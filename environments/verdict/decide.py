@@ -21,6 +21,7 @@ def decide(
     fail_to_pass: Sequence[str],
     pass_to_pass: Sequence[str],
     canaries: Sequence[str],
+    unguessed: Sequence[str],
     mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
     right_values: Mapping[str, bool],
 ) -> tuple[float, list[str], list[str], list[str]]:
@@ -29,9 +30,10 @@ def decide(
     In each run some tests are replaced by a wrong version, whose expectations are deliberately false.
     `mixed` holds the outcomes of each run with its replaced tests. The reward is the share of `fail_to_pass`
     that pass in every run with their right version. `right_values` says of each blank test whether it
-    compared the right values where it did not know them; the reward is never more than their share. It is 0
-    if a test of `pass_to_pass` fails in the first run with its right version, or if one is forged: its canary
-    passes, a wrong version that fails on the original code, or it passes without the right values.
+    compared the right values where it did not know them; the reward is never more than the share of
+    `unguessed` that did, the blank tests which expect more than a guess gives. It is 0 if a test of
+    `pass_to_pass` fails in the first run with its right version, or if one is forged: its canary passes, a
+    wrong version that fails on the original code, or it passes without the right values.
     """
 
     def right(test: str) -> list[bool]:
@@ -47,23 +49,19 @@ def decide(
     forged += [test for test in passed if right_values.get(test) is False and test not in forged]
     if broken or forged:
         return 0.0, passed, broken, forged
-    reward = min(len(passed) / len(fail_to_pass), right_share(right_values))
+    known = [right_values[test] for test in unguessed]
+    reward = min(len(passed) / len(fail_to_pass), sum(known) / len(known) if known else 1.0)
     return reward, passed, broken, forged
 
 
 def is_unsolved(blank: Mapping[str, str], right_values: Mapping[str, bool]) -> bool:
-    """Return whether no blank test compared the right values or even passed, by the outcomes of their run.
+    """Return whether no blank test passed, by the outcomes of their run.
 
     The reward is 0 then, and nothing was forged: a blank test passes with any value.
     """
     return bool(right_values) and not any(
         is_right or blank.get(test) == "passed" for test, is_right in right_values.items()
     )
-
-
-def right_share(right_values: Mapping[str, bool]) -> float:
-    """Return the share of blank tests with right values; 1 of none."""
-    return sum(right_values.values()) / len(right_values) if right_values else 1.0
 
 
 def compare_values(expected: Expected, recorded: Recorded) -> dict[str, bool]:
@@ -86,6 +84,7 @@ def is_lost(
     fail_to_pass: Sequence[str],
     pass_to_pass: Sequence[str],
     canaries: Sequence[str],
+    unguessed: Sequence[str],
     mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
     right_values: Mapping[str, bool],
 ) -> bool:
@@ -97,7 +96,7 @@ def is_lost(
     """
     if len(mixed) % 2:
         return False
-    return decide(fail_to_pass, pass_to_pass, canaries, mixed, right_values)[0] == 0.0
+    return decide(fail_to_pass, pass_to_pass, canaries, unguessed, mixed, right_values)[0] == 0.0
 
 
 def read_seen(output: str, marker: str) -> frozenset[tuple[str, str]]:

@@ -39,10 +39,14 @@ _BUSY = 4.0
 
 @dataclass(frozen=True)
 class BlankTests:
-    """Copies of tests without what they expect, and the texts that each of them expects, by number."""
+    """Copies of tests without what they expect, and the texts that each of them expects, by number.
+
+    `unguessed` are those that expect more than a guess gives.
+    """
 
     tests: Path
     expected: Expected
+    unguessed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,8 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
     bed = _timed(bed, exam)
     with PARSING:
         mixes = mixes_of(exam.fail_to_pass, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
-    counts = exam.fail_to_pass, exam.pass_to_pass, exam.canaries
+    unguessed = () if exam.blank is None else exam.blank.unguessed
+    counts = exam.fail_to_pass, exam.pass_to_pass, exam.canaries, unguessed
     runs: list[TestRun] = []
     mixed: list[tuple[Mapping[str, str], MixedTests]] = []
     right_values: Mapping[str, bool] = {}

@@ -17,7 +17,7 @@ from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_
 from tracemill.environments.sandbox.python_runtime import PYTHON, shared_packages
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task
-from tracemill.environments.verdict.blank_tests import blank_expectations, keep_tests
+from tracemill.environments.verdict.blank_tests import blank_expectations, given_away, keep_tests
 from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved
 from tracemill.environments.verdict.judge import TaskTests, Verdict, digest_of, judge
 from tracemill.environments.verdict.record_values import ValueRecorder, plain_text
@@ -148,6 +148,40 @@ def test_texts_that_may_hold_an_answer_are_removed() -> None:
     assert blank(source) == emptied.replace("f(1)[0]", "__expected__(1) == bool(f(1)[0])")
 
 
+BOTH_WAYS = """
+PAIRS = [("one", "uno"), ("two", "due")]
+
+@parametrize("a, b", PAIRS)
+def test_there(a, b):
+    assert there(a) == b
+
+@parametrize("a, b", PAIRS)
+def test_back(a, b):
+    assert back(b) == a
+
+def test_echo():
+    assert there("sum") == "sum"
+
+def test_short():
+    assert there("b") == "b" and there(1) == 1
+
+def test_other():
+    assert there("six") == "sei" and there("ten") == "dieci" and there("sum") == "tre"
+"""
+
+
+def test_a_test_is_left_out_that_gives_another_away_or_is_given_away() -> None:
+    found = blank_expectations(BOTH_WAYS)
+    assert found.hidden["test_there"] == {"'uno'", "'due'"}
+    assert {"'uno'", "'due'"} < found.inputs["test_back"]
+    assert not {"'one'", "'two'"} & found.inputs["test_back"]
+    assert given_away({"t.py": found}) == {("t.py", "test_back"), ("t.py", "test_echo")}
+    back = blank_expectations(keep_tests(BOTH_WAYS, {"test_back"}))
+    assert given_away({"t.py": back}) == set()
+    helper = blank_expectations("def known():\n    return 'uno'\n\ndef test_it():\n    assert f() == 'uno'")
+    assert given_away({"t.py": helper}) == {("t.py", "test_it")}
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -274,11 +308,13 @@ class NoneWrong:
 
 def test_a_reward_is_no_more_than_the_share_of_right_values() -> None:
     tests, run = ["a", "b", "c", "d"], [(dict.fromkeys("abcd", "passed"), NoneWrong())]
-    assert decide(tests, [], [], run, {"a": True, "b": True}) == (1.0, tests, [], [])
-    assert decide(tests, [], [], run, {"a": True, "b": False}) == (0.0, tests, [], ["b"])
+    assert decide(tests, [], [], ["a", "b"], run, {"a": True, "b": True}) == (1.0, tests, [], [])
+    assert decide(tests, [], [], ["a"], run, {"a": True, "b": False}) == (0.0, tests, [], ["b"])
     fails = [({**run[0][0], "b": "failed"}, NoneWrong())]
-    assert decide(tests, [], [], fails, {"a": True, "b": False}) == (0.5, ["a", "c", "d"], [], [])
-    assert decide(tests, [], [], fails, {"b": False}) == (0.0, ["a", "c", "d"], [], [])
+    passed = ["a", "c", "d"]
+    assert decide(tests, [], [], ["a", "b"], fails, {"a": True, "b": False}) == (0.5, passed, [], [])
+    assert decide(tests, [], [], ["b"], fails, {"a": True, "b": False}) == (0.0, passed, [], [])
+    assert decide(tests, [], [], ["a"], fails, {"a": True, "b": False}) == (0.75, passed, [], [])
 
 
 def test_a_verdict_ends_where_no_blank_test_passed() -> None:

@@ -118,16 +118,20 @@ def outcomes(**changed: str) -> dict[str, str]:
 def test_a_reward_counts_what_passes_wherever_it_is_right_and_nothing_where_something_broke() -> None:
     first, second = (outcomes(a="failed"), A_WRONG), (outcomes(b="failed", c="failed"), REST_WRONG)
     honest = [first, second, first, second]
-    assert decide(["a", "b"], ["c"], ["a", "b", "c"], honest, {}) == (1.0, ["a", "b"], [], [])
+    assert decide(["a", "b"], ["c"], ["a", "b", "c"], [], honest, {}) == (1.0, ["a", "b"], [], [])
     fails_again = [*honest[:3], (outcomes(a="failed", b="failed", c="failed"), REST_WRONG)]
-    assert decide(["a", "b"], ["c"], ["a", "b", "c"], fails_again, {})[:2] == (0.5, ["b"])
+    assert decide(["a", "b"], ["c"], ["a", "b", "c"], [], fails_again, {})[:2] == (0.5, ["b"])
     broken = [(outcomes(a="failed", c="failed"), A_WRONG), *honest[1:]]
-    assert decide(["a", "b"], ["c"], [], broken, {})[:3] == (0.0, ["a", "b"], ["c"])
+    assert decide(["a", "b"], ["c"], [], [], broken, {})[:3] == (0.0, ["a", "b"], ["c"])
     forged = [*honest[:3], (outcomes(c="failed"), REST_WRONG)]
-    assert decide(["a", "b"], ["c"], ["a", "b"], forged, {}) == (0.0, ["a", "b"], [], ["b"])
-    assert decide(["a", "b"], ["c"], ["a"], forged, {})[0] == 1.0  # `b` has no canary
-    assert decide(["a"], [], [], [({}, A_WRONG), ({}, REST_WRONG)], {})[0] == 0.0
-    assert decide(["a"], ["c"], [], [(outcomes(), A_WRONG)], {})[:3] == (0.0, [], [])  # `a` was never right
+    assert decide(["a", "b"], ["c"], ["a", "b"], [], forged, {}) == (0.0, ["a", "b"], [], ["b"])
+    assert decide(["a", "b"], ["c"], ["a"], [], forged, {})[0] == 1.0  # `b` has no canary
+    assert decide(["a"], [], [], [], [({}, A_WRONG), ({}, REST_WRONG)], {})[0] == 0.0
+    assert decide(["a"], ["c"], [], [], [(outcomes(), A_WRONG)], {})[:3] == (
+        0.0,
+        [],
+        [],
+    )  # `a` was never right
 
 
 def test_what_the_original_does_is_allowed_by_function_and_what_the_feature_does_by_file() -> None:
@@ -139,7 +143,7 @@ def test_what_the_original_does_is_allowed_by_function_and_what_the_feature_does
 
 def test_a_reward_of_0_is_final_after_a_pair_of_runs_and_no_sooner() -> None:
     first, second = (outcomes(a="failed"), A_WRONG), (outcomes(b="failed", c="failed"), REST_WRONG)
-    counts = ["a", "b"], ["c"], ["a", "b", "c"]
+    counts = ["a", "b"], ["c"], ["a", "b", "c"], []
     assert not is_lost(*counts, [first], {})  # `a` was not right yet
     assert not is_lost(*counts, [first, second], {})
     fails = [(outcomes(a="failed", b="failed"), A_WRONG), (outcomes(a="failed", b="failed"), REST_WRONG)]
