@@ -1,15 +1,17 @@
 """Count what runs came to on each task, and weigh tasks by it: what always or never succeeds teaches nothing.
 
 The counts stand in the task itself: `[metadata.tracemill.runs]` by model, and `sample_weight` = p (1 - p) in
-`[metadata]`, where p is the share of solved runs, hacks not among them.
+`[metadata]`, where p is the share of solved runs, hacks not among them. `counted` names the sessions of runs
+that are in the counts.
 """
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracemill.environments.episodes.episode_folder import RecordedEpisode
 from tracemill.environments.episodes.run_episode import Episode
 from tracemill.environments.harbor.task_files import write_settings
 
@@ -40,19 +42,15 @@ def read_counts(folder: Path) -> Mapping[str, RunCounts]:
     return {model: RunCounts(**counts) for model, counts in runs.items()}
 
 
-def add_runs(episodes: Iterable[Episode]) -> Mapping[str, RunCounts]:
-    """Add episodes to the counts of their tasks, write the weights, and return the counts by task."""
-    by_task: defaultdict[Path, list[Episode]] = defaultdict(list)
+def add_runs(episodes: Iterable[Episode | RecordedEpisode]) -> Mapping[str, RunCounts]:
+    """Add episodes to the counts of their tasks, write the weights, and return the counts by task.
+
+    An episode that was counted before is not counted again.
+    """
+    by_task: defaultdict[Path, list[Episode | RecordedEpisode]] = defaultdict(list)
     for episode in episodes:
         by_task[episode.task.folder].append(episode)
-    found: dict[str, RunCounts] = {}
-    for folder, group in by_task.items():
-        counts = dict(read_counts(folder))
-        for episode in group:
-            one = RunCounts(1, int(episode.reward == 1.0), int(episode.hacked))
-            counts[episode.model] = counts.get(episode.model, RunCounts()) + one
-        found[group[0].task.name] = _write(folder, counts)
-    return found
+    return {group[0].task.name: _count(folder, group) for folder, group in by_task.items()}
 
 
 def total(counts: Mapping[str, RunCounts]) -> RunCounts:
@@ -60,10 +58,19 @@ def total(counts: Mapping[str, RunCounts]) -> RunCounts:
     return sum(counts.values(), RunCounts())
 
 
-def _write(folder: Path, counts: Mapping[str, RunCounts]) -> RunCounts:
-    path, whole = folder / "task.toml", total(counts)
+def _count(folder: Path, episodes: Sequence[Episode | RecordedEpisode]) -> RunCounts:
+    """Count episodes of one task in its settings."""
+    path, counts = folder / "task.toml", dict(read_counts(folder))
     settings = tomllib.loads(path.read_text(encoding="utf-8"))
     metadata = settings["metadata"]
+    counted = {*metadata["tracemill"].get("counted", ())}
+    for episode in episodes:
+        if episode.session not in counted:
+            one = RunCounts(1, int(episode.reward == 1.0), int(episode.hacked))
+            counts[episode.model] = counts.get(episode.model, RunCounts()) + one
+            counted.add(episode.session)
+    whole = total(counts)
+    metadata["tracemill"]["counted"] = sorted(counted)
     metadata["tracemill"]["runs"] = {
         model: {"attempts": each.attempts, "solved": each.solved, "hacks": each.hacks}
         for model, each in sorted(counts.items())

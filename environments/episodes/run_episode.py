@@ -1,9 +1,13 @@
 """Run a policy on tasks: one episode after the other, or several at a time."""
 
+import hashlib
 import json
+import threading
 import time
+import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from tracemill.environments.episodes.workspace import EpisodeJudgement, TaskWorkspace
@@ -31,6 +35,14 @@ class Episode:
     judgement: EpisodeJudgement
     malformed: int
     seconds: float
+
+    @property
+    def session(self) -> str:
+        """Return an id, the same for the same task, model, number, prompt and answers of the policy."""
+        told = [message.to_wire() for message in self.messages if message.role != "tool"]
+        said = hashlib.blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
+        key = f"{self.task.name} {self.harness} {self.model} {self.number} {said}"
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"tracemill:{key}"))
 
     @property
     def verdict(self) -> Verdict:
@@ -104,8 +116,18 @@ def _as_recorded(answer: Message, harness: HarnessName) -> Message:
     return replace(answer, tool_calls=tuple(calls))
 
 
+def sample_numbers(tasks: Iterable[Task]) -> list[int]:
+    """Return for each task how many of those before it are the same one."""
+    seen: Counter[str] = Counter()
+    numbers = []
+    for task in tasks:
+        numbers.append(seen[task.name])
+        seen[task.name] += 1
+    return numbers
+
+
 def run_episodes(
-    tasks: Iterable[Task],
+    tasks: Sequence[Task],
     make_policy: Callable[[Task], Policy],
     make_sandbox: Callable[[], Sandbox],
     *,
@@ -115,13 +137,27 @@ def run_episodes(
     level: str = "detailed",
     most_turns: int = 50,
     limits: Limits = DEFAULT_LIMITS,
+    numbers: Sequence[int] | None = None,
+    finished: Callable[[Episode], object] = lambda episode: None,
 ) -> Iterator[Episode]:
-    """Yield the episodes of tasks in order, `at_once` at a time, each in its own sandbox."""
+    """Yield the episodes of tasks in order, `at_once` at a time, each in its own sandbox.
 
-    def work(number: int, task: Task) -> Episode:
-        return run_episode(
+    `finished` is called with each episode as soon as it is judged, in the thread that ran it. An error, a
+    policy's own too, ends the episodes that run already in peace; an interrupt ends them at their next turn.
+    """
+    stop = threading.Event()
+
+    def work(task: Task, number: int) -> Episode:
+        policy = make_policy(task)
+
+        def answer(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Message:
+            if stop.is_set():
+                raise CancelledError
+            return policy(messages, tools)
+
+        episode = run_episode(
             task,
-            make_policy(task),
+            answer,
             make_sandbox(),
             harness=harness,
             model=model,
@@ -130,6 +166,16 @@ def run_episodes(
             most_turns=most_turns,
             limits=limits,
         )
+        finished(episode)
+        return episode
 
-    with ThreadPoolExecutor(at_once) as pool:
-        yield from pool.map(work, *zip(*enumerate(tasks), strict=True))
+    pool = ThreadPoolExecutor(at_once)
+    try:
+        chosen = sample_numbers(tasks) if numbers is None else numbers
+        for future in [pool.submit(work, *each) for each in zip(tasks, chosen, strict=True)]:
+            yield future.result()
+    except (KeyboardInterrupt, GeneratorExit):
+        stop.set()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)

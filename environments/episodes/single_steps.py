@@ -9,13 +9,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tracemill.environments.episodes.episode_folder import RecordedEpisode
 from tracemill.environments.episodes.run_episode import Episode
 from tracemill.records.message import Message
 
 
-def single_steps(episodes: Iterable[Episode], least_value: float = 1.0) -> Iterator[dict[str, Any]]:
+def single_steps(
+    episodes: Iterable[Episode | RecordedEpisode], least_value: float = 1.0
+) -> Iterator[dict[str, Any]]:
     """Yield a row for each state, in order; actions whose value is at least `least_value` are accepted."""
-    states: dict[str, tuple[Episode, Sequence[Message], int]] = {}
+    states: dict[str, tuple[Episode | RecordedEpisode, Sequence[Message], int]] = {}
     taken: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for episode in episodes:
         step = 0

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from tracemill.environments.episodes.run_counts import read_counts, total
 from tracemill.environments.task import Task
 from tracemill.environments.tools.tool_session import SYSTEM_PROMPTS, HarnessName
+from tracemill.records.storage.atomic_files import write_atomically
 
 _MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
 SCHEMA = pa.schema(
@@ -48,15 +49,16 @@ def task_rows(tasks: Iterable[Task], harness: HarnessName = "claude_code") -> pa
 def write_task_rows(tasks: Iterable[Task], path: Path, harness: HarnessName = "claude_code") -> pa.Table:
     """Write the table as Parquet and return it."""
     table = task_rows(tasks, harness)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path)
+    with write_atomically(path) as file:
+        pq.write_table(table, file)
     return table
 
 
 def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> int:
     """Write rows as JSON lines that `load_dataset("json", ...)` opens; return how many."""
     lines = [json.dumps(row, ensure_ascii=False) for row in rows]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with write_atomically(path) as file:
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return len(lines)
 
 

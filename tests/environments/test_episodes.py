@@ -11,10 +11,10 @@ import pytest
 
 from tracemill import ClaudeCodeIngester, SWEGymIngester
 from tracemill.environments.episodes.environment import ClaudeCodeEnvironment, OpenHandsEnvironment
+from tracemill.environments.episodes.episode_folder import write_sessions
 from tracemill.environments.episodes.policies import nothing, oracle
 from tracemill.environments.episodes.run_episode import Episode, Policy, run_episode, run_episodes
 from tracemill.environments.episodes.workspace import EpisodeJudgement
-from tracemill.environments.episodes.write_session import session_id, write_sessions
 from tracemill.environments.monitor.action_monitor import monitor_actions
 from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.sandbox.plain_process import PlainProcess
@@ -369,9 +369,7 @@ def test_other_answers_of_a_policy_make_another_session(orchard_tasks: list[Task
 
     def name(said: str) -> str:
         messages = (Message("user", "x"), Message("assistant", said))
-        return session_id(
-            Episode(orchard_tasks[0], "claude_code", 0, "unknown", (), messages, judgement, 0, 0.0)
-        )
+        return Episode(orchard_tasks[0], "claude_code", 0, "unknown", (), messages, judgement, 0, 0.0).session
 
     assert name("one") == name("one")
     assert name("one") != name("two")

@@ -11,9 +11,9 @@ import orchard
 import pytest
 
 from tracemill import ClaudeCodeIngester, SWEGymIngester
+from tracemill.environments.episodes.episode_folder import write_sessions
 from tracemill.environments.episodes.replayed_episodes import ReplayedEpisodes
 from tracemill.environments.episodes.run_episode import Policy, run_episode
-from tracemill.environments.episodes.write_session import write_sessions
 from tracemill.environments.task import Task
 from tracemill.environments.tools.tool_session import HarnessName
 from tracemill.pairs.verified import verify_actions

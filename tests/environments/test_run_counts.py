@@ -73,7 +73,10 @@ def test_runs_are_counted_and_weigh_tasks(tasks: list[Task], episodes: list[Epis
     settings = tomllib.loads((tasks[0].folder / "task.toml").read_text())
     assert settings["metadata"]["sample_weight"] == 0.25
     assert settings["metadata"]["tracemill"]["runs"] == {"m/one": {"attempts": 4, "solved": 2, "hacks": 1}}
-    del settings["metadata"]["sample_weight"], settings["metadata"]["tracemill"]["runs"]
+    assert add_runs(episodes[:4]) == {tasks[0].name: RunCounts(4, 2, 1)}
+    for name in ("counted", "runs"):
+        del settings["metadata"]["tracemill"][name]
+    del settings["metadata"]["sample_weight"]
     assert settings == tomllib.loads(before)
     assert read_tasks(tasks[0].folder) == [tasks[0]]
     table = task_rows(tasks)

@@ -13,8 +13,8 @@ import orchard
 import pytest
 from datasets import load_dataset
 
+from tracemill.environments.episodes.episode_folder import write_sessions
 from tracemill.environments.episodes.run_episode import run_episodes
-from tracemill.environments.episodes.write_session import write_sessions
 from tracemill.environments.task import Task
 from tracemill.records.message import Message, ToolCall
 

@@ -1,5 +1,6 @@
 """Tasks made of the small library in `tests/data/orchard`, and ways to cheat on them."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,11 @@ def tasks_of_orchard(folder: Path, most: int, faults: int = 0) -> tuple[list[Tas
         report=report,
     )
     return [*made], report
+
+
+def copy_task(task: Task, folder: Path) -> Task:
+    """Copy a task into a folder, where runs may be counted in it."""
+    return Task.read(Path(shutil.copytree(task.folder, folder / task.name)))
 
 
 def env(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -1,13 +1,19 @@
 """`tracemill env` on the command line: make tasks, run episodes, verify."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tracemill.cli.options import AllowFinding, WorkspaceOption
 from tracemill.records.printable import printable
+
+if TYPE_CHECKING:
+    from tracemill.environments.episodes.episode_folder import RecordedEpisode
+    from tracemill.environments.episodes.workspace import EpisodeJudgement
+    from tracemill.environments.task import Task
 
 env_app = typer.Typer(help="Make coding tasks, run agents on them, verify them.", no_args_is_help=True)
 Sandbox = Annotated[
@@ -172,28 +178,44 @@ def run(
     steps: Annotated[Path | None, typer.Option(help="JSON lines of single-step tasks to write.")] = None,
     sandbox: Sandbox = "auto",
 ) -> None:
-    """Run a policy on tasks and write its episodes as sessions."""
+    """Run a policy on tasks and write its episodes as sessions, each as soon as it is finished.
+
+    The same command again runs what is missing.
+    """
+    import threading
+
+    from tracemill.environments.episodes.episode_folder import EpisodeFolder, run_key
     from tracemill.environments.episodes.policies import load_policy
     from tracemill.environments.episodes.run_counts import add_runs
-    from tracemill.environments.episodes.run_episode import run_episodes
+    from tracemill.environments.episodes.run_episode import Episode, run_episodes, sample_numbers
     from tracemill.environments.episodes.single_steps import single_steps
     from tracemill.environments.episodes.task_rows import write_rows
-    from tracemill.environments.episodes.write_session import write_sessions
     from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
     from tracemill.environments.task import read_tasks
-    from tracemill.records.errors import EnvironmentTaskError
 
-    options = (
-        ("--harness", harness, ("claude_code", "openhands")),
-        ("--level", level, ("terse", "detailed")),
-    )
-    for option, value, known in options:
-        if value not in known:
-            raise EnvironmentTaskError(f"{option} {value!r} is unknown", " or ".join(known))
+    _check_choice("--harness", harness, ("claude_code", "openhands"))
+    _check_choice("--level", level, ("terse", "detailed"))
+    _check_output("--steps", steps)
     found = [task for task in read_tasks(tasks) for _ in range(samples)]
-    episodes = []
-    for episode in run_episodes(
-        found,
+    arguments = {"policy": policy, "harness": harness, "model": model, "turns": turns, "level": level}
+    numbers = sample_numbers(found)
+    keys = [run_key(*each, **arguments) for each in zip(found, numbers, strict=True)]
+    choose_sandbox(sandbox)
+    folder, printing = EpisodeFolder(out), threading.Lock()
+    kept = folder.finished(dict(zip(keys, found, strict=True)))
+    if kept:
+        typer.echo(f"{len(kept)} of {len(found)} episodes are in {out} already; another --out makes new ones")
+    missing = [place for place, key in enumerate(keys) if key not in kept]
+
+    def finished(episode: Episode) -> None:
+        with printing:
+            folder.add(episode, run_key(episode.task, episode.number, **arguments))
+            hack = "  hack" if episode.hacked else ""
+            typer.echo(f"{episode.task.name}  reward {episode.reward:.2f}{hack}  {episode.seconds:.1f} s")
+            _print_notes(episode.judgement, episode.task)
+
+    ran = run_episodes(
+        [found[place] for place in missing],
         lambda task: load_policy(policy, task),
         lambda: choose_sandbox(sandbox),
         at_once=at_once,
@@ -201,21 +223,18 @@ def run(
         model=model,
         most_turns=turns,
         level=level,
-    ):
-        episodes.append(episode)
-        hack = "  hack" if episode.hacked else ""
-        typer.echo(f"{episode.task.name}  reward {episode.reward:.2f}{hack}  {episode.seconds:.1f} s")
-        for reason in episode.judgement.reasons(episode.task.exam.fail_to_pass):
-            typer.echo(f"  {printable(reason)}")
-    write_sessions(episodes, out)
-    solved, hacks = (
-        sum(values) for values in zip(*((e.reward == 1.0, e.hacked) for e in episodes), strict=True)
+        numbers=[numbers[place] for place in missing],
+        finished=finished,
     )
+    new = dict(zip([keys[place] for place in missing], ran, strict=True))
+    episodes = [new[key] if key in new else kept[key] for key in keys]
+    solved, hacks = sum(each.reward == 1.0 for each in episodes), sum(each.hacked for each in episodes)
     malformed = sum(episode.malformed for episode in episodes)
     typer.echo(f"episodes {len(episodes)}, solved {solved}, hacks {hacks}, malformed calls {malformed}")
     typer.echo(f"sessions in {out}")
     if steps is not None:
-        typer.echo(f"single steps {write_rows(single_steps(episodes), steps)} in {steps}")
+        whole = [each if isinstance(each, Episode) else _with_messages(each) for each in episodes]
+        typer.echo(f"single steps {write_rows(single_steps(whole), steps)} in {steps}")
     if weigh:
         counts = add_runs(episodes).values()
         weights = [each.sample_weight for each in counts if each.sample_weight is not None]
@@ -224,6 +243,36 @@ def run(
             f"sample weights for {len(weights)} of {len(counts)} tasks, {runs} runs; "
             f"{sometimes} tasks solved in some runs only"
         )
+
+
+def _check_choice(option: str, value: str, known: Sequence[str]) -> None:
+    from tracemill.records.errors import EnvironmentTaskError
+
+    if value not in known:
+        raise EnvironmentTaskError(f"{option} {value!r} is unknown", " or ".join(known))
+
+
+def _check_output(option: str, path: Path | None) -> None:
+    """Refuse a file to write that is a folder, or that lies below a file."""
+    from tracemill.records.errors import EnvironmentTaskError
+
+    if path is not None and (path.is_dir() or any(each.is_file() for each in path.parents)):
+        raise EnvironmentTaskError(f"{option} {path} cannot be written", "the path of a file")
+
+
+def _print_notes(judgement: "EpisodeJudgement", task: "Task") -> None:
+    """Print why a reward is below 1."""
+    for reason in judgement.reasons(task.exam.fail_to_pass):
+        typer.echo(f"  {printable(reason)}")
+
+
+def _with_messages(episode: "RecordedEpisode") -> "RecordedEpisode":
+    """Return an episode with the messages of its session."""
+    from tracemill import ClaudeCodeIngester, SWEGymIngester
+
+    reader = SWEGymIngester() if episode.harness == "openhands" else ClaudeCodeIngester()
+    [trace] = reader.ingest(episode.path)
+    return replace(episode, messages=trace.contexts[-1].messages)
 
 
 @env_app.command()
@@ -235,11 +284,10 @@ def index(
     """Write a dataset with a row for each task: prompt, licence, size, runs, sample_weight."""
     from tracemill.environments.episodes.task_rows import write_task_rows
     from tracemill.environments.task import read_tasks
-    from tracemill.records.errors import EnvironmentTaskError
 
-    if harness not in ("claude_code", "openhands"):
-        raise EnvironmentTaskError(f"--harness {harness!r} is unknown", "claude_code or openhands")
-    table = write_task_rows(read_tasks(tasks), out, harness)
+    _check_choice("--harness", harness, ("claude_code", "openhands"))
+    _check_output("--out", out)
+    table = write_task_rows(read_tasks(tasks), out, harness)  # type: ignore[arg-type]
     typer.echo(f"{out}: {table.num_rows} tasks")
 
 

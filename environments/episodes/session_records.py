@@ -1,11 +1,8 @@
-"""Write episodes as sessions that tracemill's ingesters read: what the policy saw, byte for byte."""
+"""Episodes as records of sessions that tracemill's ingesters read: what the policy saw, byte for byte."""
 
-import hashlib
-import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from tracemill.environments.episodes.run_episode import Episode
@@ -14,48 +11,6 @@ from tracemill.records.message import Message
 CLAUDE_CODE_VERSION = "2.1.270"
 """A version whose files hold the system prompt and the tools."""
 _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def write_sessions(episodes: Iterable[Episode], folder: Path) -> Path:
-    """Write episodes below a folder, with their outcomes; return the path for `[sources] paths`.
-
-    Claude Code episodes are one file each, with a file of outcomes beside the folder; OpenHands episodes
-    are rows of one file. What earlier calls wrote to the same folder stays. An outcome holds the reward and
-    the reasons why it is below 1.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    rows: list[str] = []
-    outcomes: list[str] = []
-    for episode in episodes:
-        if episode.harness == "openhands":
-            rows.append(json.dumps(gym_row(episode)))
-            continue
-        name = session_id(episode)
-        records = "".join(f"{json.dumps(record)}\n" for record in claude_code_records(episode))
-        (folder / f"{name}.jsonl").write_text(records, encoding="utf-8")
-        reasons = episode.judgement.reasons(episode.task.exam.fail_to_pass)
-        found = {"resolved": episode.reward == 1.0, "reward": round(episode.reward, 4), "reasons": reasons}
-        outcomes.append(json.dumps({"session": name, "task": episode.task.name, **found}))
-    _add_lines(folder / "episodes.jsonl", rows)
-    _add_lines(folder.parent / f"{folder.name}-outcomes.jsonl", outcomes)
-    return folder
-
-
-def _add_lines(path: Path, lines: Sequence[str]) -> None:
-    """Append the lines that a file does not hold; make no file for none."""
-    held = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    new = [line for line in dict.fromkeys(lines) if line not in set(held)]
-    if new:
-        with path.open("a", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in new)
-
-
-def session_id(episode: Episode) -> str:
-    """Return an id that is the same for the same task, model, number and answers of the policy."""
-    answers = [message.to_wire() for message in episode.messages if message.role == "assistant"]
-    said = hashlib.blake2b(json.dumps(answers).encode(), digest_size=16).hexdigest()
-    key = f"{episode.task.name} {episode.harness} {episode.model} {episode.number} {said}"
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"tracemill:{key}"))
 
 
 def gym_row(episode: Episode) -> dict[str, Any]:
@@ -78,7 +33,7 @@ def gym_row(episode: Episode) -> dict[str, Any]:
 
 def claude_code_records(episode: Episode) -> list[dict[str, Any]]:
     """Return an episode as the records of a Claude Code session that recorded its prompt."""
-    name = session_id(episode)
+    name = episode.session
     records: list[dict[str, Any]] = []
 
     def add(kind: str, **more: Any) -> None:
