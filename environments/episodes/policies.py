@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import traceback
 from collections.abc import Sequence
 
 from tracemill.environments.episodes.run_episode import Policy
@@ -40,16 +41,53 @@ def nothing(task: Task) -> Policy:
 
 
 def load_policy(name: str, task: Task) -> Policy:
-    """Return the policy `oracle` or `nothing`, or the one that `module:function` builds for a task."""
+    """Return the policy `oracle` or `nothing`, or the one that `module:function` builds for a task.
+
+    Raises EnvironmentTaskError if there is none; the policy raises it where the function that it wraps fails
+    or returns no message.
+    """
     if name in ("oracle", "nothing"):
         return oracle(task) if name == "oracle" else nothing(task)
     module, colon, function = name.partition(":")
+    if not (module and colon and function):
+        raise EnvironmentTaskError(f"{name!r} is no policy", "oracle, nothing or module:function")
     try:
-        made = getattr(importlib.import_module(module), function)(task) if colon else None
+        build = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise EnvironmentTaskError(
-            f"the policy {name} cannot be loaded ({error})", "module:function"
+            f"the policy {name} cannot be loaded ({error})",
+            "module:function",
+            "put the folder of the module on PYTHONPATH",
         ) from None
-    if made is None:
-        raise EnvironmentTaskError(f"{name!r} is no policy", "oracle, nothing or module:function")
-    return made
+    try:
+        made = build(task)
+    except Exception as error:
+        raise _failed(name, task, error) from error
+    if not callable(made):
+        raise EnvironmentTaskError(
+            f"{name} gives no policy for {task.name}", "a function that takes a task and returns a policy"
+        )
+
+    def answer(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Message:
+        try:
+            said = made(messages, tools)
+        except Exception as error:
+            raise _failed(name, task, error) from error
+        if not isinstance(said, Message):
+            raise EnvironmentTaskError(
+                f"the policy {name} answered with {type(said).__name__}", "a Message of the assistant"
+            )
+        return said
+
+    return answer
+
+
+def _failed(name: str, task: Task, error: Exception) -> EnvironmentTaskError:
+    """Return the error of a policy with its type and place: its text may hold a prompt."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{last.filename} line {last.lineno}"
+    return EnvironmentTaskError(
+        f"the policy {name} failed on {task.name}: {type(error).__name__}, {place}",
+        "",
+        "mend it; the same command goes on with the episodes that are missing",
+    )
