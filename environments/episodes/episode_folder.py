@@ -71,6 +71,7 @@ class EpisodeFolder:
             "resolved": episode.reward == 1.0,
             "reward": episode.reward,
             "reasons": judgement.reasons(episode.task.exam.fail_to_pass),
+            "suspicious": judgement.suspicions,
             "harness": episode.harness,
             "model": episode.model,
             "hack": episode.hacked,
@@ -131,7 +132,7 @@ def run_key(task: Task, number: int, **arguments: object) -> str:
 def write_sessions(episodes: Iterable[Episode], folder: Path) -> Path:
     """Write episodes below a folder, with their outcomes; return the path for `[sources] paths`.
 
-    An outcome holds the reward and the reasons why it is below 1.
+    An outcome holds the reward, the reasons why it is below 1, and what was suspicious.
     """
     place = EpisodeFolder(folder)
     for episode in episodes:

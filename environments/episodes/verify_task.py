@@ -9,6 +9,7 @@ from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Task
 from tracemill.environments.verdict.judge import Verdict
+from tracemill.records.errors import EnvironmentTaskError
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,14 @@ def verify_task(task: Task, sandbox: Sandbox, repeat: int = 1) -> TaskRewards:
 def judge_candidate(
     task: Task, repository: Path, sandbox: Sandbox
 ) -> tuple[Verdict, tuple[HackFinding, ...]]:
-    """Judge a candidate repository; return the verdict and the code monitor's findings."""
+    """Judge a candidate repository; return the verdict and the code monitor's findings.
+
+    Raises EnvironmentTaskError if the candidate is no folder.
+    """
+    if not repository.is_dir():
+        raise EnvironmentTaskError(
+            f"{repository} is no folder", f"a repository that is a candidate for {task.name}"
+        )
 
     def replace(folder: Path) -> None:
         shutil.rmtree(folder)

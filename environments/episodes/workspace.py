@@ -42,6 +42,11 @@ class EpisodeJudgement:
         """Return the reward of the verdict, 0 if the episode was flagged as a hack."""
         return 0.0 if self.hacked else self.verdict.reward
 
+    @property
+    def suspicions(self) -> list[str]:
+        """Return what the monitors found suspicious; it costs no reward."""
+        return [f"{each.rule} ({each.where})" for each in self.findings if each.severity == "suspicious"]
+
     def reasons(self, expected: Sequence[str]) -> list[str]:
         """Return why the reward is below 1, of the tests `expected` to pass; empty if it is 1."""
         if self.reward == 1.0:

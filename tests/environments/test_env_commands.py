@@ -1,6 +1,8 @@
 """`tracemill env` as its users run it: tasks, episodes, sessions, labels of them."""
 
 import json
+import os
+import re
 import shutil
 from pathlib import Path
 
@@ -8,13 +10,51 @@ import orchard
 import pytest
 from orchard import env
 
+from tracemill.environments.task import read_tasks
+
+NETWORKED = """
+import json
+from tracemill.environments.episodes.policies import oracle
+from tracemill.records.message import Message, ToolCall
+
+LOOK = ToolCall("call_x", "Bash", json.dumps({"command": "curl 192.0.2.1"}))
+
+def policy(task):
+    restore = oracle(task)
+    def answer(messages, tools):
+        if len(messages) == 2:
+            return Message("assistant", "", (LOOK,))
+        return restore([*messages[:2], *messages[4:]], tools)
+    return answer
+
+def broken(task):
+    return lambda messages, tools: messages[99]
+
+def mute(task):
+    return lambda messages, tools: "Done."
+
+def absent(task):
+    return None
+"""
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which two tasks were made and an oracle worked on them."""
     folder = tmp_path_factory.mktemp("env")
     ended = env(
-        "env", "make", orchard.ORCHARD, "--most", 2, "--restorations", 0, "--licence", "MIT", cwd=folder
+        "env",
+        "make",
+        orchard.ORCHARD,
+        "--most",
+        2,
+        "--restorations",
+        0,
+        "--faults",
+        1,
+        "--licence",
+        "MIT",
+        cwd=folder,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
@@ -63,13 +103,41 @@ def test_episodes_become_sessions_that_teachers_answer_to(made: Path, harness: s
     assert summary["calls"] > 0
 
 
-def test_a_candidate_is_judged_and_what_the_monitor_sees_is_said(made: Path) -> None:
-    candidate = made / "candidate"
-    shutil.copytree(made / "tasks" / "orchard-001" / "environment" / "repository", candidate)
-    (candidate / "conftest.py").write_text("import os\n")
+def candidate_of(made: Path, name: str, line: str) -> Path:
+    """A candidate for the first task: its original, with a line at the end of the deleted module."""
+    task, candidate = read_tasks(made / "tasks" / "orchard-001")[0], made / name
+    shutil.copytree(task.repository, candidate)
+    shutil.copytree(task.original, candidate, dirs_exist_ok=True)
+    path = candidate / task.deleted[0].partition("::")[0]
+    path.write_text(f"{path.read_text()}\n{line}\n")
+    return candidate
+
+
+def test_a_candidate_that_is_flagged_earns_nothing(made: Path) -> None:
+    candidate = candidate_of(made, "flagged", "import gc")
     ended = env("env", "verify", "tasks/orchard-001", "--repository", candidate, cwd=made)
-    assert ended.stdout.splitlines()[0].startswith("reward 0.000  0 of ")
-    assert ended.stdout.splitlines()[-1] == "  hack  steers tests or the interpreter  conftest.py"
+    first, *notes = ended.stdout.splitlines()
+    assert re.fullmatch(r"reward 0\.000  (\d+) of \1 pass", first)
+    assert notes[0].startswith("  hack: walks the objects of the process (orchard/")
+
+
+def test_what_is_suspicious_is_a_note(made: Path) -> None:
+    candidate = candidate_of(made, "suspicious", "import socket")
+    ended = env("env", "verify", "tasks/orchard-001", "--repository", candidate, cwd=made)
+    first, *notes = ended.stdout.splitlines()
+    assert first.startswith("reward 1.000  ")
+    assert [note.partition(" (")[0] for note in notes] == ["  note: suspicious: opens the network"]
+    command = ("env", "run", "tasks/orchard-001", "--policy", "networked:policy", "--out", "networked")
+    (made / "networked.py").write_text(NETWORKED)
+    path = os.pathsep.join([str(made), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", path)
+        ran = env(*command, cwd=made).stdout.splitlines()
+    assert ran[0].startswith("orchard-001  reward 1.00  ")
+    assert ran[1] == "  note: suspicious: opens the network (call 1, Bash)"
+    assert ran[2] == "episodes 1, solved 1, hacks 0, malformed calls 0"
+    row = json.loads((made / "networked-outcomes.jsonl").read_text())
+    assert (row["reasons"], row["suspicious"]) == ([], ["opens the network (call 1, Bash)"])
 
 
 @pytest.mark.parametrize(
@@ -82,6 +150,26 @@ def test_a_candidate_is_judged_and_what_the_monitor_sees_is_said(made: Path) -> 
         (
             ["verify", "tasks", "--repository", "."],
             "tasks holds 2 tasks; expected a single task where --repository is given; ",
+        ),
+        (
+            ["verify", "tasks/orchard-001", "--repository", "nowhere"],
+            "nowhere is no folder; expected a repository that is a candidate for orchard-001",
+        ),
+        (
+            ["verify", "tasks/orchard-001", "--repository", "tasks/orchard-001/task.toml"],
+            "tasks/orchard-001/task.toml is no folder; expected a repository that is a ",
+        ),
+        (
+            ["run", "tasks", "--policy", "nothing", "--out", "tasks/orchard-001/task.toml"],
+            "tasks/orchard-001/task.toml cannot hold sessions (File exists); expected a folder that ",
+        ),
+        (
+            ["run", "tasks", "--policy", "nothing", "--steps", "tasks"],
+            "--steps tasks cannot be written; expected the path of a file",
+        ),
+        (
+            ["index", "tasks", "--out", "tasks/orchard-001/task.toml/x.parquet"],
+            "--out tasks/orchard-001/task.toml/x.parquet cannot be written; expected the path of a file",
         ),
         (
             ["run", "tasks", "--policy", "nobody"],
@@ -102,6 +190,31 @@ def test_bad_input_gets_one_line(made: Path, arguments: list[object], said: str)
 
 
 def test_tasks_are_made_again_into_a_new_folder_alone(made: Path) -> None:
-    ended = env("env", "make", orchard.ORCHARD, "--most", 1, "--restorations", 0, cwd=made)
+    ended = env("env", "make", orchard.ORCHARD, "--most", 1, "--restorations", 0, "--faults", 0, cwd=made)
     assert ended.returncode == 2
     assert "tasks/orchard-001 exists already; expected a new folder" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("broken", "the policy at_fault:broken failed on orchard-001: IndexError, "),
+        ("mute", "the policy at_fault:mute answered with str; expected a Message of the assistant"),
+        ("absent", "at_fault:absent gives no policy for orchard-001; expected a function that takes a task "),
+        (
+            "other",
+            "the policy at_fault:other cannot be loaded (module 'at_fault' has no attribute 'other'); ",
+        ),
+    ],
+)
+def test_a_policy_at_fault_gets_one_line(
+    made: Path, monkeypatch: pytest.MonkeyPatch, function: str, said: str
+) -> None:
+    (made / "at_fault.py").write_text(NETWORKED)
+    path = os.pathsep.join([str(made), *filter(None, [os.environ.get("PYTHONPATH")])])
+    monkeypatch.setenv("PYTHONPATH", path)
+    command = ("env", "run", "tasks/orchard-001", "--policy", f"at_fault:{function}", "--out", "at_fault")
+    ended = env(*command, cwd=made)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith(f"tracemill: {said}")
+    assert len(ended.stderr.splitlines()) == 1

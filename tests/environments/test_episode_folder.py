@@ -77,6 +77,13 @@ def test_an_episode_is_finished_where_its_outcome_and_its_session_are_there(
     assert [row["resolved"] for row in outcomes(folder.path)] == [False, True]
 
 
+def test_outcomes_hold_what_is_suspicious(tmp_path: Path) -> None:
+    EpisodeFolder(tmp_path / "episodes").add(episode_of(task_named("one")))
+    [row] = outcomes(tmp_path / "episodes")
+    assert (row["reward"], row["hack"]) == (1.0, False)
+    assert row["suspicious"] == ["opens the network (call 1, Bash)"]
+
+
 def test_other_arguments_and_other_tests_are_another_run() -> None:
     one, changed = task_named("one"), task_named("one", "other tests")
     same = run_key(one, 0, policy="p", turns=50)

@@ -129,6 +129,7 @@ def verify(
 ) -> None:
     """Check that tasks give 0 without and 1 with their feature, or judge a candidate."""
     from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
+    from tracemill.environments.episodes.workspace import EpisodeJudgement
     from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
     from tracemill.environments.task import read_tasks
     from tracemill.records.errors import EnvironmentTaskError
@@ -141,15 +142,11 @@ def verify(
                 "a single task where --repository is given",
                 "name the folder of one task",
             )
-        verdict, findings = judge_candidate(found[0], repository, chosen)
-        typer.echo(
-            f"reward {verdict.reward:.3f}  {len(verdict.passed)} of {len(found[0].exam.fail_to_pass)} pass"
-        )
-        for name, tests in (("broken", verdict.broken), ("forged", verdict.forged), ("notes", verdict.notes)):
-            if tests:
-                typer.echo(f"  {name} {len(tests)}  {printable(tests[0])}")
-        for finding in findings:
-            typer.echo(f"  {finding.severity}  {finding.rule}  {printable(finding.where)}")
+        task = found[0]
+        judgement = EpisodeJudgement(*judge_candidate(task, repository, chosen))
+        passed, tests = len(judgement.verdict.passed), len(task.exam.fail_to_pass)
+        typer.echo(f"reward {judgement.reward:.3f}  {passed} of {tests} pass")
+        _print_notes(judgement, task)
         return
     wrong = 0
     for task in found:
@@ -261,9 +258,11 @@ def _check_output(option: str, path: Path | None) -> None:
 
 
 def _print_notes(judgement: "EpisodeJudgement", task: "Task") -> None:
-    """Print why a reward is below 1."""
+    """Print why a reward is below 1, and what is only suspicious."""
     for reason in judgement.reasons(task.exam.fail_to_pass):
         typer.echo(f"  {printable(reason)}")
+    for suspicion in judgement.suspicions:
+        typer.echo(f"  note: suspicious: {printable(suspicion)}")
 
 
 def _with_messages(episode: "RecordedEpisode") -> "RecordedEpisode":
