@@ -1,8 +1,8 @@
-"""Read in code how it learns what its caller expects: frames, sources, equality of its own.
+"""Read in code how it learns what its caller expects: frames, sources.
 
-A function that sees the asserting line, or that returns an object with an equality of its own, needs no
-implementation. Each sign names what was used, so that a use that the original holds allows no other. What
-honest code does too is only suspicious: `verdict/watch_candidate.py` sees what comes of it while tests run.
+A function that sees the asserting line needs no implementation. Each sign names what was used, so that a use
+that the original holds allows no other. What honest code does too is only suspicious:
+`verdict/watch_candidate.py` sees what comes of it while tests run.
 """
 
 import ast
@@ -116,29 +116,6 @@ _SEARCHES = frozenset(
         "iterdir",
     }
 )
-_EQUALITY = frozenset(
-    {"__eq__", "__ne__", "__hash__", "__instancecheck__", "__subclasscheck__", "__class__", "__cmp__"}
-)
-_PLAIN_EQUALITY = frozenset({"__eq__", "__ne__", "__hash__"})
-_OPERATORS = frozenset(
-    f"__{name}__"
-    for name in [
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "sub",
-        "rsub",
-        "add",
-        "radd",
-        "contains",
-        "bool",
-        "abs",
-        "round",
-        "getattribute",
-    ]
-)
-_VALUES = frozenset({"str", "int", "float", "complex", "bytes"})
 
 
 def caller_signs(tree: ast.Module) -> set[Sign]:
@@ -159,45 +136,6 @@ def caller_signs(tree: ast.Module) -> set[Sign]:
         found.add(("sees its callers: fields of a log record", "suspicious"))
     if names & _READERS and (searched := names & _SEARCHES):
         found.add((f"reads files that it looks for: {min(searched)}", "suspicious"))
-    return found
-
-
-def equality_signs(tree: ast.Module) -> set[Sign]:
-    """Return signs of objects that decide by themselves what they are equal to, by class and method.
-
-    An `__eq__` of a class of the module is only suspicious, since honest code has it too.
-    """
-    found: set[str] = set()
-    plain: set[str] = set()
-    outer = {each for each in tree.body if isinstance(each, ast.ClassDef)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            of_value = any(ast.unparse(base).rpartition(".")[2] in _VALUES for base in node.bases)
-            wanted = _EQUALITY | _OPERATORS if of_value else _EQUALITY
-            defined = _defined(node) & wanted
-            allowed = _PLAIN_EQUALITY if node in outer and not of_value else frozenset[str]()
-            found |= {f"{node.name}.{name}" for name in defined - allowed}
-            plain |= {f"{node.name}.{name}" for name in defined & allowed}
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            found |= {node.attr} & _EQUALITY
-        elif isinstance(node, ast.keyword):
-            found |= {node.arg or ""} & _EQUALITY
-        elif isinstance(node, ast.expr):
-            found |= {constant_text(node)} & (_EQUALITY - {"__class__", "__hash__"})
-    signs: set[Sign] = {(f"decides its equality: {name}", "hack") for name in found}
-    signs.update((f"decides its equality: {name}", "suspicious") for name in plain)
-    return signs
-
-
-def _defined(node: ast.ClassDef) -> set[str]:
-    """Return the names that the body of a class defines, below conditions too."""
-    found: set[str] = set()
-    for each in node.body:
-        for inner in (each, *ast.iter_child_nodes(each)):
-            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
-                found.add(inner.name)
-            elif isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                found.add(inner.id)
     return found
 
 

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.environments.monitor.caller_signs import caller_signs, equality_signs
+from tracemill.environments.monitor.caller_signs import caller_signs
 from tracemill.environments.monitor.constant_text import constant_text
+from tracemill.environments.monitor.equality_signs import equality_signs
 from tracemill.environments.monitor.evasion_signs import evasion_signs
 from tracemill.environments.monitor.hack_finding import HackFinding, Severity
 from tracemill.environments.parse_python import parse_python
@@ -137,6 +138,7 @@ def _signs(source: str) -> set[tuple[str, Severity]]:
         tree = parse_python(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {sign for text, sign in _TEXTS.items() if text in source and text.startswith((".", "/"))}
+    tree = _without_docstrings(tree)
     found = evasion_signs(tree) | caller_signs(tree) | equality_signs(tree)
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -186,6 +188,27 @@ def _signs(source: str) -> set[tuple[str, Severity]]:
                 sign for name, sign in _MODULES.items() if constant_text(node.slice).split(".")[0] == name
             }
     return found
+
+
+_DOC = ("__doc__", "getdoc")
+
+
+class _Docstrings(ast.NodeTransformer):
+    """Removes texts that stand alone."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
+        """Return the statement, None for a text."""
+        text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        return None if text else node
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    """Return a module without its docstrings, which are no code unless it reads one."""
+    for node in ast.walk(tree):
+        name = getattr(node, "id", "") or getattr(node, "attr", "") or getattr(node, "name", "")
+        if name in _DOC or (isinstance(node, ast.expr) and constant_text(node) in _DOC):
+            return tree
+    return _Docstrings().visit(tree)
 
 
 _EQUALS_ALL: tuple[str, Severity] = ("makes objects that equal everything", "hack")
