@@ -189,6 +189,24 @@ def test_bad_input_gets_one_line(made: Path, arguments: list[object], said: str)
     assert len(ended.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
+def test_a_repository_of_one_feature_says_why_there_are_no_more_tasks(tmp_path: Path) -> None:
+    (tmp_path / "it" / "tests").mkdir(parents=True)
+    (tmp_path / "it" / "it.py").write_text(
+        "def double(number):\n    found = number\n    found += number\n    return found\n\n\n"
+        "def half(number):\n    return number // 2\n"
+    )
+    (tmp_path / "it" / "tests" / "test_it.py").write_text(
+        "from it import double, half\n\n\ndef test_double():\n    assert double(2) == 4\n\n\n"
+        "def test_six():\n    assert double(3) == 6\n\n\ndef test_half():\n    assert half(8) == 4\n"
+    )
+    ended = env("env", "make", "it", "--most", 3, "--restorations", 0, "--faults", 0, cwd=tmp_path)
+    assert ended.stdout.splitlines()[1:] == [
+        "tasks made 1 of 1 features tried",
+        "  fewer than --most 3: 1 feature found, of functions with at least 3 lines that tests call",
+    ]
+
+
 def test_tasks_are_made_again_into_a_new_folder_alone(made: Path) -> None:
     ended = env("env", "make", orchard.ORCHARD, "--most", 1, "--restorations", 0, "--faults", 0, cwd=made)
     assert ended.returncode == 2

@@ -90,13 +90,14 @@ def test_a_file_that_holds_other_things_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_makes_tasks_of_rows(checkout: Path, worktree: Path) -> None:
-    path = written(worktree, row_of(checkout))
-    options = ["--rows", path, "--restorations", 0]
+    path = written(worktree, row_of(checkout), row_of(checkout, instance_id="dev__spans-8"))
+    options = ["--rows", path, "--restorations", 0, "--most", 1]
     ended = env("env", "make", *options, "--checkout", f"dev/spans={checkout}", cwd=worktree)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.splitlines() == [
         "tasks/dev__spans-7  issue, 2 functions, 2 lines, 3 tests decide, 3 guard",
         "tasks made 1 of 1 rows tried",
+        "  1 more row not tried: --most 1",
     ]
     shutil.rmtree(worktree / "tasks")
     ended = env("env", "make", *options, "--checkout", "dev/spans=nowhere", cwd=worktree)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracemill.cli.options import AllowFinding, WorkspaceOption
-from tracemill.records.printable import printable
+from tracemill.records.printable import printable, printable_count
 
 if TYPE_CHECKING:
     from tracemill.environments.episodes.episode_folder import RecordedEpisode
@@ -48,6 +48,7 @@ def make(
     """Delete features of a repository, or undo patches of rows, and write tasks to restore them."""
     import tempfile
 
+    from tracemill.environments.feature_deletion.delete_features import LEAST_LINES
     from tracemill.environments.feature_deletion.fetch_sdist import fetch_sdist, is_requirement
     from tracemill.environments.feature_deletion.make_issue_tasks import make_issue_tasks
     from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
@@ -61,10 +62,11 @@ def make(
     if checkout and rows is None:
         raise EnvironmentTaskError("--checkout is for --rows", "rows that name the repository")
     chosen, report = choose_sandbox(sandbox), TaskReport()
+    issues = [] if rows is None else [*read_issue_rows(rows)]
     with tempfile.TemporaryDirectory(prefix="tracemill-sdist-") as folder:
         if rows is not None:
             made = make_issue_tasks(
-                [*read_issue_rows(rows)][:most],
+                issues[:most],
                 _checkouts(checkout or ()),
                 out,
                 chosen,
@@ -103,6 +105,11 @@ def make(
     typer.echo(f"tasks made {report.made} of {report.tried} {'rows' if rows else 'features'} tried")
     for reason, count in report.refused.most_common():
         typer.echo(f"  refused {count}  {printable(reason)}")
+    if len(issues) > most:
+        typer.echo(f"  {printable_count(len(issues) - most, 'more row')} not tried: --most {most}")
+    elif rows is None and report.made < most:
+        few = f"fewer than --most {most}: {printable_count(report.tried, 'feature')} found"
+        typer.echo(f"  {few}, of functions with at least {LEAST_LINES} lines that tests call")
 
 
 def _checkouts(given: Sequence[str]) -> dict[str, Path]:
