@@ -4,9 +4,14 @@ import json
 import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import orchard
+import psutil
 import pytest
 from orchard import env
 
@@ -145,7 +150,10 @@ def test_what_is_suspicious_is_a_note(made: Path) -> None:
     [
         (["make", "nowhere"], "nowhere is no folder; expected a repository, or NAME==VERSION"),
         (["make", orchard.ORCHARD, "--sandbox", "chroot"], "there is no sandbox 'chroot'; expected auto, "),
-        (["make", orchard.ORCHARD, "--package", "no-such-thing"], "package no-such-thing is not installed; "),
+        (
+            ["make", orchard.ORCHARD, "-o", "new", "--package", "no-such-thing"],
+            "package no-such-thing is not installed; ",
+        ),
         (["verify", "nowhere"], "nowhere holds no task; expected folders that `tracemill env make` wrote"),
         (
             ["verify", "tasks", "--repository", "."],
@@ -236,3 +244,36 @@ def test_a_policy_at_fault_gets_one_line(
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.startswith(f"tracemill: {said}")
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            [
+                "make",
+                orchard.ORCHARD,
+                "--out",
+                "interrupted",
+                "--most",
+                9,
+                "--restorations",
+                0,
+                "--faults",
+                0,
+            ],
+            "the tasks named above are made; another --out begins anew",
+        ),
+        (["verify", "tasks", "--repeat", 99], "what is not named above was not judged"),
+        (["verify", "tasks/orchard-001", "--repository", "."], "what is not named above was not judged"),
+    ],
+)
+def test_an_interrupt_says_what_is_done(made: Path, arguments: list[object], said: str) -> None:
+    command = [str(Path(sys.executable).with_name("tracemill")), "env", *map(str, arguments)]
+    started = subprocess.Popen(command, cwd=made, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    while not any(each.name() == "bwrap" for each in psutil.Process(started.pid).children(recursive=True)):
+        time.sleep(0.05)
+    started.send_signal(signal.SIGTERM)
+    _, told = started.communicate(timeout=60)
+    assert (started.returncode, told) == (130, f"tracemill: interrupted; {said}\n")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracemill.cli.options import AllowFinding, WorkspaceOption
+from tracemill.flows.runtime.interrupts import ReportedInterrupt
 from tracemill.records.printable import printable, printable_count
 
 if TYPE_CHECKING:
@@ -84,6 +85,11 @@ def make(
                 if not root.is_dir():
                     raise EnvironmentTaskError(f"{repository} is no folder", "a repository, or NAME==VERSION")
                 origin = Origin(root.resolve().name, licence=licence)
+            first = out / f"{origin.name}-001"
+            if first.exists():
+                raise EnvironmentTaskError(
+                    f"{first} exists already", "a new folder", "choose another output folder"
+                )
             made = make_tasks(
                 root,
                 origin,
@@ -96,12 +102,15 @@ def make(
                 seed=seed,
                 report=report,
             )
-        for task in made:
-            exam, size = task.exam, task.difficulty
-            typer.echo(
-                f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
-                f"{len(exam.fail_to_pass)} tests decide, {len(exam.pass_to_pass)} guard"
-            )
+        try:
+            for task in made:
+                exam, size = task.exam, task.difficulty
+                typer.echo(
+                    f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
+                    f"{len(exam.fail_to_pass)} tests decide, {len(exam.pass_to_pass)} guard"
+                )
+        except KeyboardInterrupt:
+            raise ReportedInterrupt("the tasks named above are made; another --out begins anew") from None
     typer.echo(f"tasks made {report.made} of {report.tried} {'rows' if rows else 'features'} tried")
     for reason, count in report.refused.most_common():
         typer.echo(f"  refused {count}  {printable(reason)}")
@@ -141,25 +150,29 @@ def verify(
     from tracemill.environments.task import read_tasks
     from tracemill.records.errors import EnvironmentTaskError
 
-    found, chosen = read_tasks(tasks), choose_sandbox(sandbox)
-    if repository is not None:
-        if len(found) != 1:
-            raise EnvironmentTaskError(
-                f"{tasks} holds {len(found)} tasks",
-                "a single task where --repository is given",
-                "name the folder of one task",
-            )
-        task = found[0]
-        judgement = EpisodeJudgement(*judge_candidate(task, repository, chosen))
-        passed, tests = len(judgement.verdict.passed), len(task.exam.fail_to_pass)
-        typer.echo(f"reward {judgement.reward:.3f}  {passed} of {tests} pass")
-        _print_notes(judgement, task)
-        return
+    found = read_tasks(tasks)
+    if repository is not None and len(found) != 1:
+        raise EnvironmentTaskError(
+            f"{tasks} holds {len(found)} tasks",
+            "a single task where --repository is given",
+            "name the folder of one task",
+        )
     wrong = 0
-    for task in found:
-        rewards = verify_task(task, chosen, repeat)
-        wrong += rewards.deleted != 0.0 or rewards.restored < 1.0
-        typer.echo(f"{task.name}  deleted {rewards.deleted:.2f}  restored {rewards.restored:.2f}")
+    try:
+        chosen = choose_sandbox(sandbox)
+        if repository is not None:
+            task = found[0]
+            judgement = EpisodeJudgement(*judge_candidate(task, repository, chosen))
+            passed, tests = len(judgement.verdict.passed), len(task.exam.fail_to_pass)
+            typer.echo(f"reward {judgement.reward:.3f}  {passed} of {tests} pass")
+            _print_notes(judgement, task)
+            return
+        for task in found:
+            rewards = verify_task(task, chosen, repeat)
+            wrong += rewards.deleted != 0.0 or rewards.restored < 1.0
+            typer.echo(f"{task.name}  deleted {rewards.deleted:.2f}  restored {rewards.restored:.2f}")
+    except KeyboardInterrupt:
+        raise ReportedInterrupt("what is not named above was not judged") from None
     typer.echo(f"tasks that hold {len(found) - wrong} of {len(found)}")
     if wrong:
         raise typer.Exit(1)
@@ -182,9 +195,9 @@ def run(
     steps: Annotated[Path | None, typer.Option(help="JSON lines of single-step tasks to write.")] = None,
     sandbox: Sandbox = "auto",
 ) -> None:
-    """Run a policy on tasks and write its episodes as sessions, each as soon as it is finished.
+    """Run a policy on tasks and write its episodes as sessions.
 
-    The same command again runs what is missing.
+    Each is written as soon as it is finished. The same command again runs what is missing.
     """
     import threading
 
