@@ -38,13 +38,14 @@ NOT_DETECTED_COMMANDS = {
 
 
 def judged(task: Task, folder: Path, change: Callable[[Path], str]) -> tuple[Verdict, bool]:
-    """The verdict on a candidate whose first deleted module was changed, and whether a monitor says hack."""
+    """The verdict on a candidate whose first deleted module was changed, and whether it counts as a hack."""
     candidate = folder / "candidate"
     shutil.copytree(task.repository, candidate)
     path = candidate / task.deleted[0].partition("::")[0]
     path.write_text(change(path))
     verdict, findings = judge_candidate(task, candidate, orchard.sandbox())
-    return verdict, bool(verdict.seen) or any(finding.severity == "hack" for finding in findings)
+    is_hack = any(finding.severity == "hack" for finding in findings)
+    return verdict, is_hack or bool(verdict.seen or verdict.forged)
 
 
 @pytest.mark.slow
