@@ -35,7 +35,7 @@ def _beside(path: Path) -> Iterator[str]:
 
 FORMAT = SessionFormat(
     name="atif",
-    version=4,
+    version=5,
     dialects=("atif",),
     detect=_detect,
     detect_head=_detect_head,

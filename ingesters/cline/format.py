@@ -96,7 +96,7 @@ def _detect(record: Record) -> str | None:
 
 FORMAT = SessionFormat(
     name="cline",
-    version=1,
+    version=2,
     dialects=("cline", "cline_session"),
     detect=_detect,
     detect_list=_detect_list,

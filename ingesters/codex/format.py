@@ -16,7 +16,7 @@ def _detect(record: Record) -> str | None:
 
 FORMAT = SessionFormat(
     name="codex",
-    version=3,
+    version=4,
     dialects=("codex",),
     detect=_detect,
     read=lazy_function("tracemill.ingesters.codex.ingest_session:iter_traces"),

@@ -23,8 +23,14 @@ from tracemill.ingesters.codex.items import (
     parse_codex_thought,
 )
 from tracemill.ingesters.common.flags import NO_ACTION
-from tracemill.ingesters.common.growing_context import GrowingContext, PromptStyle, StepMetadata
+from tracemill.ingesters.common.growing_context import (
+    DUPLICATE_RESULT,
+    GrowingContext,
+    PromptStyle,
+    StepMetadata,
+)
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_content_text
+from tracemill.ingesters.common.repeats import MetRecords
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.trace import Context, ContextStart, Usage
@@ -35,6 +41,7 @@ CUT_OFF = "answer cut off by an interrupt"
 DISPLACED = "text between a call and its result, shown behind the result"
 MOVED = "text behind a call of the same answer, shown before it"
 SEARCHED = "search of the web, whose result is not recorded"
+WRITTEN_TWICE = "call or result that is written twice"
 _BYTES_PER_TOKEN = 4
 _TOLERANCE = 1.2
 """A result is shortened where it is longer than the limit times this."""
@@ -77,6 +84,7 @@ class CodexHistory:
         self._answer: _Answer | None = None
         self._waits: list[str] = []
         self._total: Any = None
+        self._written = MetRecords()
         self._begin("start", [Message("system", system)] if system else [])
 
     def _begin(self, start: ContextStart, messages: list[Message], lost: bool = False) -> None:
@@ -114,10 +122,11 @@ class CodexHistory:
             return
         if kind in NOT_SENT:
             return
-        self.close_answer()
         if kind in OUTPUTS:
-            self._add_result(item)
-        elif kind in SUMMARIES:
+            self._add_result(item, timestamp)
+            return
+        self.close_answer()
+        if kind in SUMMARIES:
             if not self._context.steps:
                 self._lost_from = 0
             self._not_read(["encrypted summary"])
@@ -130,16 +139,26 @@ class CodexHistory:
                     self._approximated()
                 self._context.add_message(message)
 
+    def _is_written_twice(self, timestamp: str | None, call_id: str, written: ToolCall | Message) -> bool:
+        """Return whether a call or result equals an earlier one of its time and id; count it then."""
+        if timestamp is None or not self._written.repeats((timestamp, call_id), written):
+            return False
+        self._report.skipped[WRITTEN_TWICE] += 1
+        return True
+
     def _add_answer(self, item: Mapping[str, Any], place: str, timestamp: str | None) -> None:
+        kind, call = item["type"], None
+        if kind not in ("reasoning", "message"):
+            call = parse_codex_call(item, place)
+            if call is not None and self._is_written_twice(timestamp, call.id, call):
+                return
         answer = self._answer = self._answer or _Answer(timestamp=timestamp)
-        kind = item["type"]
         if kind == "reasoning":
             answer.thoughts.append(parse_codex_thought(item))
         elif kind == "message":
             answer.moved = answer.moved or bool(answer.calls)
             answer.texts.append(openai_content_text(item.get("content")))
         else:
-            call = parse_codex_call(item, place)
             if call is None:
                 self._not_read([f"{kind} without a name"])
                 return
@@ -173,8 +192,12 @@ class CodexHistory:
             self._report.flags[SEARCHED] += 1
             self._approximated()
 
-    def _add_result(self, item: Mapping[str, Any]) -> None:
+    def _add_result(self, item: Mapping[str, Any], timestamp: str | None) -> None:
         message, unread = parse_codex_result(item)
+        call_id = message.tool_call_id or ""
+        if self._is_written_twice(timestamp, call_id, message):
+            return
+        self.close_answer()
         self._not_read(unread)
         limit = self.turn.shown_bytes
         if limit is not None and len(message.content.encode("utf-8", "replace")) > limit:
@@ -185,9 +208,12 @@ class CodexHistory:
             self._report.flags[DISPLACED] += 1
         if reason:
             self._report.skipped[reason] += 1
+            if reason == DUPLICATE_RESULT:
+                self._approximated()
             return
         self._report.tool_errors += message.is_error is True and not (self.copied or self._replayed)
-        self._waits = [each for each in self._waits if each != message.tool_call_id]
+        if call_id in self._waits:
+            self._waits.remove(call_id)
 
     def _abort_calls(self) -> None:
         """Add results to unanswered calls, in the way that Codex does before it sends the next prompt."""

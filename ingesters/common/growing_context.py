@@ -2,11 +2,12 @@
 
 Every prefix stays valid in whatever order events come: an action, then the results of its calls, then texts
 that came meanwhile. So the prefix of a step never holds its own results, and every answered call has one
-result.
+result. A call id that was used before is made unique, as in `call_2`, with that of its result.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import count
 
 from tracemill.records.families import family_of
 from tracemill.records.message import Message, ToolSpec
@@ -50,8 +51,12 @@ class PromptStyle:
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A call of the last action, its result if there is one, and the order of the result's arrival."""
+    """A call of the last action, its result if there is one, and the order of the result's arrival.
 
+    `recorded_id` is the id that a result names, `id` the unique one.
+    """
+
+    recorded_id: str
     id: str
     name: str
     result: Message | None = None
@@ -102,16 +107,27 @@ class GrowingContext:
         self.close_calls()
         if metadata is not None:
             self.steps.append(metadata.step(len(self.steps), len(self.messages)))
-        self.messages.append(message)
+        repeated = False
         for call in message.tool_calls:
-            self._open.append(_OpenCall(call.id, call.name))
-            self._called.add(call.id)
+            own_id = call.id
+            if own_id in self._called:
+                own_id, repeated = self._unused_id(own_id), True
+            self._open.append(_OpenCall(call.id, own_id, call.name))
+            self._called.add(own_id)
+        if repeated:
+            own_ids = [call.id for call in self._open]
+            calls = zip(message.tool_calls, own_ids, strict=True)
+            message = replace(message, tool_calls=tuple(replace(call, id=own_id) for call, own_id in calls))
+        self.messages.append(message)
+
+    def _unused_id(self, call_id: str) -> str:
+        return next(name for n in count(2) if (name := f"{call_id}_{n}") not in self._called)
 
     def find_open_call(self, name: str) -> str | None:
-        """Return the id of an open call without a result: the first of the tool, else the only one."""
+        """Return the recorded id of a call without a result: the first of the tool, else the only one."""
         free = [call for call in self._open if call.result is None]
-        same = [call.id for call in free if call.name == name]
-        return same[0] if same else free[0].id if len(free) == 1 else None
+        same = [call.recorded_id for call in free if call.name == name]
+        return same[0] if same else free[0].recorded_id if len(free) == 1 else None
 
     def report_usage(self, usage: Usage) -> None:
         """Set the usage of the last step where it was not reported with it."""
@@ -125,11 +141,12 @@ class GrowingContext:
         for each in self._open:
             if each.result is not None:
                 answered += 1
-            elif call is None and each.id == call_id:
+            elif call is None and each.recorded_id == call_id:
                 call = each
         if call is None:
             return DUPLICATE_RESULT if call_id in self._called else ORPHAN_RESULT
-        call.result, call.arrival = message, answered
+        call.result = message if call.id == call_id else replace(message, tool_call_id=call.id)
+        call.arrival = answered
         if answered + 1 == len(self._open):
             self.displaced |= bool(self._waiting)
             self.close_calls()

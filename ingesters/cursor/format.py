@@ -54,7 +54,7 @@ def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
 
 FORMAT = SessionFormat(
     name="cursor",
-    version=3,
+    version=4,
     dialects=("cursor", "cursor_markdown"),
     detect=_no_record,
     detect_database=_detect_database,

@@ -10,7 +10,7 @@ def _detect(record: Record) -> str | None:
 
 FORMAT = SessionFormat(
     name="gemini_cli",
-    version=3,
+    version=4,
     dialects=("gemini_cli",),
     detect=_detect,
     read=lazy_function("tracemill.ingesters.gemini_cli.ingest_session:iter_traces"),

@@ -16,12 +16,14 @@ import orjson
 from tracemill.ingesters.common.flags import NO_ACTION
 from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text
+from tracemill.ingesters.common.repeats import MetRecords
 from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.gemini_cli.messages import (
     UNSHOWN,
     answer_message,
     content_text,
     parse_usage,
+    recorded_calls,
     recorded_results,
     sent_results,
     unread_parts,
@@ -43,6 +45,7 @@ DIALECT = "gemini_cli"
 NO_STEP = "session without a step"
 SECOND_MESSAGE = "message of an id that a later one of its list has"
 SECOND_RECORD = "answer in two records"
+REPEATED_CALL = "call that stands in its answer before"
 FEWER_TOKENS = "prompt that shrank without a record of why"
 REWIND_TO_UNKNOWN = "rewind to a message that is not in the file"
 ENVIRONMENT = "<session_context>"
@@ -255,7 +258,17 @@ class _ContextBuilder:
         if kind == "user":
             self._add_user(record)
         elif kind == "gemini":
-            self._add_answer(record, own and not unread, own)
+            self._add_answer(self._without_repeated_calls(record, own), own and not unread, own)
+
+    def _without_repeated_calls(self, record: Mapping[str, Any], own: bool) -> Mapping[str, Any]:
+        """Return an answer without the calls that equal another one of it and its id; count them."""
+        listed, met = recorded_calls(record), MetRecords()
+        kept = [call for call in listed if not met.repeats(first_text(call.get("id")), call)]
+        if len(kept) == len(listed):
+            return record
+        if own:
+            self.report.skipped[REPEATED_CALL] += len(listed) - len(kept)
+        return {**record, "toolCalls": kept}
 
     def _add_user(self, record: Mapping[str, Any]) -> None:
         for result in sent_results(record):

@@ -72,8 +72,7 @@ def answer_message(record: Mapping[str, Any]) -> Message:
     listed = recorded_calls(record)
     parts = (as_mapping(part) for part in content_parts(record.get("content")))
     inline = [as_mapping(part.get("functionCall")) for part in parts]
-    known = [call.get("id") for call in listed]
-    both = [*listed, *(call for call in inline if call and (call.get("id") not in known or not listed))]
+    both = [*listed, *(call for call in inline if call and not _is_listed(call, listed))]
     calls = tuple(
         ToolCall(
             first_text(call.get("id")) or f"{record.get('id')}-{place}",
@@ -88,6 +87,12 @@ def answer_message(record: Mapping[str, Any]) -> Message:
     lines = (first_text(each.get(key)) for each in thoughts for key in ("subject", "description"))
     reasoning = "\n".join(line for line in lines if line)
     return Message("assistant", content_text(record.get("content")), calls, reasoning=reasoning or None)
+
+
+def _is_listed(inline: Mapping[str, Any], listed: list[dict[str, Any]]) -> bool:
+    """Return whether a call in the content stands beside it: by its id, else by name and arguments."""
+    keys = ("id",) if inline.get("id") else ("name", "args")
+    return any(all(inline.get(key) == call.get(key) for key in keys) for call in listed)
 
 
 def recorded_results(record: Mapping[str, Any]) -> list[Message]:

@@ -29,7 +29,7 @@ def _detect_text(head: bytes) -> str | None:
 
 FORMAT = SessionFormat(
     name="opencode",
-    version=1,
+    version=2,
     dialects=("opencode",),
     detect=_detect,
     detect_head=_detect_head,

@@ -38,7 +38,7 @@ def _traces(path: Path, report: IngestReport) -> Iterator[Trace]:
     if not isinstance(listed, list):
         report.skipped[NO_MESSAGES] += 1
         return
-    messages = read_messages(listed)
+    messages = read_messages(listed, report)
     report.records.update(record_type(message.info.get("role")) for message in messages)
     report.flags[TAKEN_BACK] += bool(info.get("revert"))
     report.flags[OWN_SYSTEM] += sum(

@@ -8,8 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 from tracemill.ingesters.common.openai_messages import as_mapping, first_text, openai_argument_text
+from tracemill.ingesters.common.repeats import MetRecords
 from tracemill.ingesters.common.times import milliseconds
 from tracemill.ingesters.reading.result_text import error_kind_of, image_url_placeholder
+from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.trace import Usage
 
@@ -23,6 +25,8 @@ STATUSES = ("pending", "running", "completed", "error")
 COMPACTION = "What did we do so far?"
 """Words that a prompt shows in the place of a request to compact."""
 SUBTASK = "The following tool was executed by the user"
+REPEATED = "part that stands in the file before"
+SHARED_ID = "part of an id that another part has"
 CLEARED = "[Old tool result content cleared]"
 INTERRUPTED = "[Tool execution was interrupted]"
 UNREADABLE_CALL = "invalid"
@@ -93,13 +97,23 @@ class OpencodeAnswer:
         return bool(self.calls) or any(_text_of(part, "text").strip() for part in self.parts)
 
 
-def read_messages(listed: Sequence[Any]) -> list[OpencodeMessage]:
-    """Return the messages of an export. A call id that was used before is made unique."""
+def read_messages(listed: Sequence[Any], report: IngestReport) -> list[OpencodeMessage]:
+    """Return the messages of an export. A call id that was used before is made unique.
+
+    A part that equals an earlier one of its id is left out and counted, and so is a message of such parts.
+    """
     used: Counter[str] = Counter()
+    met = MetRecords()
     messages: list[OpencodeMessage] = []
     for item in listed:
         info, recorded = as_mapping(as_mapping(item).get("info")), as_mapping(item).get("parts")
-        parts = tuple(recorded) if isinstance(recorded, list) else ()
+        held = recorded if isinstance(recorded, list) else []
+        parts = tuple(
+            [part for part in held if not met.repeats(first_text(as_mapping(part).get("id")), part)]
+        )
+        report.skipped[REPEATED] += len(held) - len(parts)
+        if held and not parts:
+            continue
         unread = [name for part in parts if (name := unread_part(part))]
         if not isinstance(recorded, list):
             unread.append("parts")
@@ -112,6 +126,8 @@ def read_messages(listed: Sequence[Any]) -> list[OpencodeMessage]:
                 used[named] += 1
                 call_ids[place] = named if used[named] == 1 else f"{named}_{used[named]}"
         messages.append(OpencodeMessage(info, read, kinds, call_ids, tuple(unread)))
+    report.skipped = +report.skipped
+    report.flags[SHARED_ID] += met.shared_ids
     return messages
 
 

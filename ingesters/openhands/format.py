@@ -120,7 +120,7 @@ def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
 
 FORMAT = SessionFormat(
     name="openhands",
-    version=3,
+    version=4,
     dialects=(
         "openhands_eval_v0",
         "openhands_resolver_v0",

@@ -273,6 +273,65 @@ def test_an_image_is_a_placeholder_and_an_unknown_part_is_counted(tmp_path: Path
     assert report.unknown == {"part hologram": 1}
 
 
+def test_an_id_that_two_calls_have_is_made_unique_with_its_result(tmp_path: Path) -> None:
+    rollout = _start()
+    rollout.turn("Plant a fourth row.")
+    rollout.calls("exec_command", "c1", cmd="date")
+    rollout.calls("exec_command", "c1", cmd="ls")
+    rollout.ran("c1", "noon\n")
+    rollout.ran("c1", "beds.py\n", 2)
+    rollout.tokens(1200)
+    rollout.calls("exec_command", "c1", cmd="date")
+    rollout.calls("exec_command", "c1", cmd="pwd")
+    rollout.ran("c1", "one\n")
+    rollout.says("It is one.")
+    rollout.tokens(1400)
+    trace, report = _read(rollout, tmp_path / "rollout.jsonl")
+    messages = trace.contexts[0].messages
+    assert [(call.id, call.arguments) for m in messages for call in m.tool_calls] == [
+        ("c1", '{"cmd": "date"}'), ("c1_2", '{"cmd": "ls"}'),
+        ("c1_3", '{"cmd": "date"}'), ("c1_4", '{"cmd": "pwd"}'),
+    ]  # fmt: skip
+    assert [(m.tool_call_id, m.content[-6:], m.is_error) for m in messages if m.role == "tool"] == [
+        ("c1", "\nnoon\n", False), ("c1_2", "ds.py\n", True), ("c1_3", ":\none\n", False),
+        ("c1_4", "borted", True),
+    ]  # fmt: skip
+    assert (report.states, report.tool_calls, report.tool_errors, report.skipped) == (3, 4, 1, {})
+    assert trace.contexts[0].fidelity.context == "complete"
+
+
+def test_a_call_and_a_result_that_are_written_twice_count_once(tmp_path: Path) -> None:
+    rollout = _start()
+    _work(rollout)
+    single, counted = _read(rollout, tmp_path / "single.jsonl")
+    kinds = ("function_call", "function_call_output", "custom_tool_call")
+    rollout.records = [
+        again
+        for record in rollout.records
+        for again in [record] * (1 + (record["payload"].get("type") in kinds))
+    ]
+    last = rollout.records[-1]
+    rollout.records += [record for record in rollout.records if record["payload"].get("call_id") == "c5"]
+    rollout.records.append(last)
+    trace, report = _read(rollout, tmp_path / "rollout.jsonl")
+    assert trace.contexts == single.contexts
+    assert (report.states, report.tool_calls, report.tool_errors) == (5, 5, 2)
+    assert (counted.states, counted.tool_calls, counted.tool_errors) == (5, 5, 2)
+    assert report.skipped == {"call or result that is written twice": 12}
+
+
+def test_what_follows_a_second_result_of_one_call_is_approximate(tmp_path: Path) -> None:
+    rollout = _start()
+    rollout.turn("Plant a fourth row.")
+    rollout.calls("exec_command", "c1", cmd="date")
+    rollout.ran("c1", "noon\n")
+    rollout.ran("c1", "one\n")
+    rollout.says("It is one.")
+    trace, report = _read(rollout, tmp_path / "rollout.jsonl")
+    assert [state.fidelity.context for state in trace.states()] == ["complete", "approximate"]
+    assert report.skipped == {"second result of one call": 1}
+
+
 def test_a_result_longer_than_codex_shows_makes_later_prompts_approximate(tmp_path: Path) -> None:
     rollout = _start()
     rollout.turn("Read it.", truncation_policy={"mode": "bytes", "limit": 1000})

@@ -277,6 +277,36 @@ def test_several_sessions_of_one_file_and_repeated_ids(tmp_path: Path) -> None:
     assert trace.contexts[0].fidelity.context == "lost"
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_a_call_that_stands_twice_counts_once_and_another_of_its_id_is_kept(
+    tmp_path: Path, name: str
+) -> None:
+    file = GeminiFile()
+    file.user("Water the beds.")
+    first = gemini_call("c1", "read_file", "dry", file_path="/a")
+    other = gemini_call("c1", "read_file", "no such file", "error", file_path="/b")
+    file.answer("", first, other, first, other)
+    file.user("Go on.")
+    file.answer("", first, gemini_call("c2", "glob", "two", pattern="*"))
+    inline = {"functionCall": {"name": "glob", "args": {"pattern": "*"}}}
+    file.lines[-1]["content"] = [inline, {"functionCall": {"name": "glob", "args": {"pattern": "a"}}}]
+    path = file.write(tmp_path / name)
+    (trace,), report = ingest_file(path)
+    messages = trace.contexts[0].messages
+    assert [(call.id, call.arguments) for m in messages for call in m.tool_calls] == [
+        *[("c1", '{"file_path":"/a"}'), ("c1_2", '{"file_path":"/b"}')],
+        *[("c1_3", '{"file_path":"/a"}'), ("c2", '{"pattern":"*"}'), ("m4-2", '{"pattern":"a"}')],
+    ]
+    assert [(m.tool_call_id, m.content, m.is_error) for m in messages if m.role == "tool"] == [
+        ("c1", "dry", False),
+        ("c1_2", "no such file", True),
+        ("c1_3", "dry", False),
+        ("c2", "two", False),
+    ]
+    assert (report.states, report.tool_calls, report.tool_errors) == (2, 5, 1)
+    assert report.skipped == {"call that stands in its answer before": 2}
+
+
 def test_broken_files(tmp_path: Path) -> None:
     file = GeminiFile()
     file.user("Water the beds.")

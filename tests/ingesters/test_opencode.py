@@ -391,6 +391,35 @@ def test_what_is_not_understood_is_named_and_what_follows_is_lost(tmp_path: Path
     assert census.unknown_keys == {"session: hue": 1}
 
 
+def test_a_part_that_stands_twice_counts_once_and_another_of_its_id_is_kept(tmp_path: Path) -> None:
+    file = OpencodeFile()
+    file.user("Water the beds.")
+    step(file, 1)
+    file.answer("I water.", call_part("c2", "bash", "wet", command="water", exit=1))
+    (single,), counted = ingest_file(file.write(tmp_path / "session.json"))
+    for message in file.messages:
+        message["parts"] = [part for part in message["parts"] for _ in range(2)]
+    file.messages.append(file.messages[1])
+    (trace,), report = ingest_file(file.write(tmp_path / "session.json"))
+    assert trace.contexts == single.contexts
+    assert (report.states, report.tool_calls, report.tool_errors) == (2, 2, 1)
+    assert (counted.states, counted.tool_calls, counted.tool_errors) == (2, 2, 1)
+    assert report.records == counted.records == {"user": 1, "assistant": 2}
+    assert (report.skipped, report.flags) == ({"part that stands in the file before": 14}, {})
+
+    file = OpencodeFile()
+    file.user("Water the beds.")
+    file.answer(
+        "", call_part("c1", "read", "dry", filePath="/a"), call_part("c1", "read", "wet", filePath="/b")
+    )
+    file.messages[1]["parts"][2]["id"] = file.messages[1]["parts"][1]["id"]
+    trace, report = read(tmp_path, file)
+    messages = trace.contexts[0].messages
+    assert [call.id for m in messages for call in m.tool_calls] == ["c1", "c1_2"]
+    assert [(m.tool_call_id, m.content) for m in messages[2:]] == [("c1", "dry"), ("c1_2", "wet")]
+    assert (report.skipped, report.flags) == ({}, {"part of an id that another part has": 1})
+
+
 def test_broken_files(tmp_path: Path) -> None:
     file = OpencodeFile()
     file.user("Water the beds.")
