@@ -240,7 +240,7 @@ def _add_action(
             report.flags[COPIED if step.get("is_copied_context") else NO_MODEL] += 1
     else:
         report.flags[NO_ACTION] += 1
-    for message in step_observations(step, action):
+    for message in step_observations(step, action, report):
         if message.role == "user":
             context.add_message(message)
         elif reason := context.add_result(message):

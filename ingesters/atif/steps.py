@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracemill.ingesters.common.chat_messages import make_chat_observation
-from tracemill.ingesters.common.growing_context import StepMetadata
+from tracemill.ingesters.common.growing_context import DUPLICATE_RESULT, StepMetadata
 from tracemill.ingesters.common.openai_messages import (
     as_mapping,
     first_text,
@@ -14,9 +14,11 @@ from tracemill.ingesters.common.openai_messages import (
     unread_content,
 )
 from tracemill.ingesters.reading.result_text import image_url_placeholder
+from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Usage
 
+FURTHER_RESULT = "further result of one call, joined to the one before"
 UNVERIFIED = "trajectory of a version of ATIF that this reader was not checked with"
 _VERIFIED = re.compile(r"ATIF-v1\.[0-8](?:\.\d+)?")
 _STEP_TEXT = """step_id timestamp source model_name reasoning_effort message reasoning_content tool_calls
@@ -81,18 +83,32 @@ def step_action(step: Mapping[str, Any]) -> Message:
     return Message("assistant", step_text(step.get("message")), calls, reasoning=thought)
 
 
-def step_observations(step: Mapping[str, Any], action: Message) -> list[Message]:
+def step_observations(step: Mapping[str, Any], action: Message, report: IngestReport) -> list[Message]:
     """Return the results of a step as messages.
 
-    A result that names no call is that of the only call, else a text of the user.
+    A result that names no call is that of the only call, else a text of the user. A further result of a call
+    is joined to the one before by a line break; an equal or empty one is left out. Both are counted.
     """
-    ids = [call.id for call in action.tool_calls]
+    waiting = [call.id for call in action.tool_calls]
+    only = waiting[0] if len(waiting) == 1 else None
     observations: list[Message] = []
+    given: dict[str, tuple[int, list[str]]] = {}  # the place of a call's result, and its texts
     for result in step_results(step):
         text = step_text(result.get("content"))
-        call_id = first_text(result.get("source_call_id")) or (ids[0] if len(ids) == 1 else None)
-        if call_id is not None and call_id in ids:
+        call_id = first_text(result.get("source_call_id")) or only
+        if call_id is not None and call_id in waiting:
+            waiting.remove(call_id)
+            given[call_id] = len(observations), [text]
             observations.append(make_chat_observation("tool", text, call_id))
+        elif call_id is not None and call_id in given:
+            place, texts = given[call_id]
+            if not text or text in texts:
+                report.skipped[DUPLICATE_RESULT] += 1
+                continue
+            texts.append(text)
+            report.flags[FURTHER_RESULT] += 1
+            joined = "\n".join(each for each in texts if each)
+            observations[place] = make_chat_observation("tool", joined, call_id)
         elif text:
             observations.append(make_chat_observation("user", text))
     return observations

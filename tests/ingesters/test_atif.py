@@ -203,6 +203,49 @@ def test_what_stands_behind_a_call_without_a_result_is_lost(tmp_path: Path) -> N
     assert [state.fidelity.context for state in trace.states()] == ["approximate", "approximate"]
 
 
+def test_further_results_of_a_call_are_joined_and_equal_ones_are_left_out(tmp_path: Path) -> None:
+    def call(number: int) -> dict[str, Any]:
+        return {"tool_call_id": "a", "function_name": "count", "arguments": {"bed": number}}
+
+    def observed(*texts: str) -> dict[str, Any]:
+        return {"results": [{"source_call_id": "a", "content": text} for text in texts]}
+
+    failed = "[The command completed with exit code 2.]"
+    steps = [
+        {"source": "user", "message": "Go."},
+        {
+            "source": "agent",
+            "message": "",
+            "tool_calls": [call(1)],
+            "observation": observed("9", "9", failed, "9"),
+        },
+        {"source": "agent", "message": "", "tool_calls": [call(2)], "observation": observed("8")},
+        {
+            "source": "agent",
+            "message": "",
+            "tool_calls": [call(3), call(4)],
+            "observation": observed("7", "6", "", "5"),
+        },
+    ]
+    (trace,), report = _read(_write(tmp_path / "a.json", steps))
+    messages = trace.contexts[0].messages
+    assert [(c.id, c.arguments) for m in messages for c in m.tool_calls] == [
+        ("a", '{"bed":1}'),
+        ("a_2", '{"bed":2}'),
+        ("a_3", '{"bed":3}'),
+        ("a_4", '{"bed":4}'),
+    ]
+    assert [(m.tool_call_id, m.content, m.is_error) for m in messages if m.role == "tool"] == [
+        ("a", f"9\n{failed}", True),
+        ("a_2", "8", None),
+        ("a_3", "7", None),
+        ("a_4", "6\n5", None),
+    ]
+    assert (report.states, report.tool_calls, report.tool_errors) == (3, 4, 1)
+    assert report.skipped == {"second result of one call": 3}
+    assert report.flags == {"further result of one call, joined to the one before": 2}
+
+
 def test_tools_without_schemas_are_not_recorded(tmp_path: Path) -> None:
     steps = [{"step_id": 1, "source": "user", "message": "Go."}, {"source": "agent", "message": "Ok."}]
     agent = {"name": "x", "version": "1", "tool_definitions": [{"function": {"name": "count"}}]}
