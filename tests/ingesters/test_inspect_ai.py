@@ -255,6 +255,40 @@ def test_what_is_no_whole_action_is_no_step(tmp_path: Path) -> None:
     assert report.steps_synthetic == 2
 
 
+def test_errors_of_a_sample_are_counted_and_what_came_before_them_is_read(tmp_path: Path) -> None:
+    told = {"message": "The well is dry.", "traceback": "Traceback ...", "traceback_ansi": "Traceback ..."}
+    sample = InspectSample(error=told, scores={"match": {"value": "C"}})
+    sample.say({"role": "user", "content": "Water the beds."})
+    sample.model(assistant("I look.", call("c1", "bash", cmd="ls")))
+    sample.tool("c1", "beds.py")
+    sample.add("error", error=told)
+    sample.model(assistant("I water.", call("c2", "bash", cmd="water")))
+    sample.add("error", error=told)
+    whole = InspectSample(2)
+    whole.say({"role": "user", "content": "Water the trees."})
+    whole.model(assistant("Done."))
+    path = write_archive(tmp_path / "log.eval", sample.condensed(), whole.condensed())
+    traces, report = ingest_file(path)
+    assert [[shown(state) for state in trace.states()] for trace in traces] == [
+        [prompt for _, prompt in recorded_prompts(each.whole())] for each in (sample, whole)
+    ]
+    assert [state.student_action.text for trace in traces for state in trace.states()] == [
+        *("I look.", "I water.", "Done."),
+    ]
+    assert [trace.contexts[0].fidelity.context for trace in traces] == ["complete", "complete"]
+    assert traces[0].contexts[0].messages[-1].role == "assistant"  # the call of the error has no result
+    assert [trace.outcome for trace in traces] == ["resolved", "unknown"]  # by their recorded scores
+    assert report.flags == {
+        "error in a sample, of its agent or tools": 2,
+        "sample that ended with an error": 1,
+    }
+    assert (report.traces, report.states, report.tool_calls, report.tool_errors) == (2, 3, 2, 0)
+    assert (report.skipped, report.unknown, report.steps_synthetic) == ({}, {}, 0)
+    assert report.records == {"sample_init": 2, "model": 3, "tool": 1, "error": 2}
+    census = take_census([path]).found["inspect_ai", "no version"]
+    assert (census.kinds["event error"], census.unknown_kinds, census.unknown_keys) == (2, {}, {})
+
+
 @pytest.mark.parametrize(
     ("content", "error", "words", "kind"),
     [
