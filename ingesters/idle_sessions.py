@@ -12,7 +12,8 @@ from tracemill.ingesters.discover import walk_files_below
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.ingesters.registry import format_of
 
-_STAMP = re.compile(rb'"timestamp"\s*:\s*"([0-9T:.+Z -]{16,40})"')
+_KEY = b'"timestamp"'
+_STAMP = re.compile(_KEY + rb'\s*:\s*"([0-9T:.+Z -]{16,40})"')
 _TAIL_BYTES = (1 << 16, 1 << 22)
 """Sizes of the file's end that are searched for a time stamp, tried in order."""
 
@@ -47,12 +48,21 @@ def find_last_session_activity(path: Path) -> datetime | None:
     with path.open("rb") as stream:
         for tail in _TAIL_BYTES:
             stream.seek(max(0, size - tail))
-            stamps = _STAMP.findall(stream.read())
-            if stamps:
-                return _parse_time(stamps[-1].decode("ascii"))
+            if stamp := _last_stamp(stream.read()):
+                return _parse_time(stamp)
             if tail >= size:
                 break
     return None
+
+
+def _last_stamp(data: bytes) -> str:
+    """Return the last time stamp in the text of a session, "" if there is none; searched from the end."""
+    place = data.rfind(_KEY)
+    while place >= 0:
+        if found := _STAMP.match(data, place):
+            return found[1].decode("ascii")
+        place = data.rfind(_KEY, 0, place)
+    return ""
 
 
 def _parse_time(text: str) -> datetime | None:

@@ -69,6 +69,14 @@ def test_a_last_word_far_from_the_end_is_found(tmp_path: Path) -> None:
     assert find_last_session_activity(EXAMPLES / "swe_gym" / "trajectories.jsonl") is None
 
 
+def test_the_last_word_is_the_last_that_is_a_time(tmp_path: Path) -> None:
+    path = session(tmp_path / "s.jsonl", NOW - timedelta(days=3))
+    with path.open("a") as stream:
+        for stamp in ("soon", None, 17):
+            stream.write(json.dumps({"type": "user", "timestamp": stamp}) + "\n")
+    assert find_last_session_activity(path) == (NOW - timedelta(days=3)).replace(microsecond=0)
+
+
 def test_a_conversation_folder_is_judged_by_its_newest_event(tmp_path: Path) -> None:
     events = tmp_path / "conversation" / "events"
     events.mkdir(parents=True)
