@@ -263,6 +263,8 @@ class _ContextBuilder:
     def _without_repeated_calls(self, record: Mapping[str, Any], own: bool) -> Mapping[str, Any]:
         """Return an answer without the calls that equal another one of it and its id; count them."""
         listed, met = recorded_calls(record), MetRecords()
+        if len(listed) < 2:
+            return record
         kept = [call for call in listed if not met.repeats(first_text(call.get("id")), call)]
         if len(kept) == len(listed):
             return record

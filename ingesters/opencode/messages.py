@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -57,6 +57,11 @@ class OpencodeMessage:
     kinds: tuple[Any, ...]
     call_ids: Mapping[int, str]
     unread: tuple[str, ...]
+    created: float = field(init=False)
+    """When the message was begun, in milliseconds; 0 if it does not say."""
+
+    def __post_init__(self) -> None:
+        self.created = milliseconds(as_mapping(self.info.get("time")).get("created")) or 0
 
     @property
     def id(self) -> str | None:
@@ -67,11 +72,6 @@ class OpencodeMessage:
     def role(self) -> str | None:
         """Return the role of the message."""
         return first_text(self.info.get("role"))
-
-    @property
-    def created(self) -> float:
-        """Return when the message was begun, in milliseconds; 0 if it does not say."""
-        return milliseconds(as_mapping(self.info.get("time")).get("created")) or 0
 
     def has(self, kind: str) -> bool:
         """Return whether a part of the message is of a type."""
@@ -94,7 +94,7 @@ class OpencodeAnswer:
     @property
     def acts(self) -> bool:
         """Return whether the block holds a text or a call."""
-        return bool(self.calls) or any(_text_of(part, "text").strip() for part in self.parts)
+        return bool(self.calls) or any(text.strip() for text in _texts_of(self, "text"))
 
 
 def read_messages(listed: Sequence[Any], report: IngestReport) -> list[OpencodeMessage]:
@@ -108,25 +108,26 @@ def read_messages(listed: Sequence[Any], report: IngestReport) -> list[OpencodeM
     for item in listed:
         info, recorded = as_mapping(as_mapping(item).get("info")), as_mapping(item).get("parts")
         held = recorded if isinstance(recorded, list) else []
-        parts = tuple(
-            [part for part in held if not met.repeats(first_text(as_mapping(part).get("id")), part)]
-        )
-        report.skipped[REPEATED] += len(held) - len(parts)
-        if held and not parts:
-            continue
-        unread = [name for part in parts if (name := unread_part(part))]
-        if not isinstance(recorded, list):
-            unread.append("parts")
-        read = tuple(map(as_mapping, parts))
-        kinds = tuple([part.get("type") for part in read])
+        parts: list[Part] = []
+        kinds: list[Any] = []
         call_ids: dict[int, str] = {}
-        for place, (part, kind) in enumerate(zip(read, kinds, strict=True)):
+        unread = [] if isinstance(recorded, list) else ["parts"]
+        for held_part in held:
+            part = as_mapping(held_part)
+            if met.repeats(first_text(part.get("id")), held_part):
+                report.skipped[REPEATED] += 1
+                continue
+            kind = part.get("type")
+            if name := unread_part(held_part):
+                unread.append(name)
             if kind == "tool":
                 named = first_text(part.get("callID"), part.get("id")) or "call"
                 used[named] += 1
-                call_ids[place] = named if used[named] == 1 else f"{named}_{used[named]}"
-        messages.append(OpencodeMessage(info, read, kinds, call_ids, tuple(unread)))
-    report.skipped = +report.skipped
+                call_ids[len(parts)] = named if used[named] == 1 else f"{named}_{used[named]}"
+            parts.append(part)
+            kinds.append(kind)
+        if parts or not held:
+            messages.append(OpencodeMessage(info, tuple(parts), tuple(kinds), call_ids, tuple(unread)))
     report.flags[SHARED_ID] += met.shared_ids
     return messages
 
@@ -194,7 +195,7 @@ def user_text(message: OpencodeMessage) -> str:
 def _user_part(part: Part) -> str:
     kind = part.get("type")
     if kind == "text":
-        return "" if part.get("ignored") else _text_of(part, "text")
+        return "" if part.get("ignored") else first_text(part.get("text")) or ""
     if kind == "file":
         return "" if part.get("mime") in _READ_AS_TEXT else _placeholder(part)
     return COMPACTION if kind == "compaction" else SUBTASK if kind == "subtask" else ""
@@ -210,8 +211,8 @@ def answer_message(message: OpencodeMessage, block: OpencodeAnswer) -> Message:
         )
         for place, part in block.calls
     ]
-    reasoning = _texts_of(block, "reasoning") or None
-    return Message("assistant", _texts_of(block, "text"), tuple(calls), reasoning=reasoning)
+    text, reasoning = ("\n".join(_texts_of(block, kind)) for kind in ("text", "reasoning"))
+    return Message("assistant", text, tuple(calls), reasoning=reasoning or None)
 
 
 def result_messages(message: OpencodeMessage, block: OpencodeAnswer, now: float) -> list[Message]:
@@ -276,13 +277,10 @@ def _placeholder(part: Part) -> str:
     return image_url_placeholder(part["url"]) if first_text(part.get("url")) else ""
 
 
-def _texts_of(block: OpencodeAnswer, kind: str) -> str:
-    """Return the texts of a kind in a block, joined by newlines."""
-    return "\n".join([text for part in block.parts if (text := _text_of(part, kind))])
-
-
-def _text_of(part: Part, kind: str) -> str:
-    return first_text(part.get("text")) or "" if part.get("type") == kind else ""
+def _texts_of(block: OpencodeAnswer, kind: str) -> list[str]:
+    """Return the texts of a kind in a block."""
+    held = [first_text(part.get("text")) for part in block.parts if part.get("type") == kind]
+    return [text for text in held if text]
 
 
 def parse_usage(finish: Part) -> Usage:
