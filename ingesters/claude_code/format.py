@@ -27,7 +27,7 @@ def _beside(path: Path) -> Iterator[str]:
 
 FORMAT = SessionFormat(
     name="claude_code",
-    version=6,
+    version=7,
     dialects=("claude_code",),
     detect=_detect,
     read=lazy_function("tracemill.ingesters.claude_code.ingest_session:iter_traces"),

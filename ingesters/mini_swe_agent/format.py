@@ -52,7 +52,7 @@ def _row_reader(dialect: str) -> RowReader:
 
 FORMAT = SessionFormat(
     name="mini_swe_agent",
-    version=7,
+    version=8,
     dialects=("mini_swe_agent",),
     detect=_detect,
     detect_list=_detect_list,

@@ -41,7 +41,7 @@ def _detect_head(head: bytes) -> str | None:
 
 FORMAT = SessionFormat(
     name="otel",
-    version=5,
+    version=6,
     dialects=("otel",),
     detect=_detect,
     detect_head=_detect_head,

@@ -2,12 +2,13 @@
 
 A broken line is counted; a file that cannot be opened is a SourceError. What orjson refuses though other
 writers emit it (lone surrogates, NaN, bytes that are not UTF-8) is parsed again by the standard library,
-repaired and flagged, so that one cut emoji loses no record.
+repaired and flagged, so that one cut emoji loses no record. So is a line of several objects, as two programs
+write it that append to one file.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -27,6 +28,7 @@ NOT_AN_OBJECT = "not an object"
 INVALID_UTF8 = "invalid utf-8"
 CUT = "compressed data is broken or ends early"
 REPAIRED = "repaired json"
+JOINED = "line of several objects"
 _LINE_FAULTS = (NOT_JSON, NOT_AN_OBJECT, INVALID_UTF8)
 
 
@@ -71,17 +73,16 @@ def iter_json_lines(
             lines = _lines_or_items(stream) if span is None else _lines_in_span(stream, *span)
             for number, line in enumerate(lines, 1):
                 try:
-                    value = orjson.loads(line) if type(line) is bytes else line
+                    values = (orjson.loads(line) if type(line) is bytes else line,)
                 except orjson.JSONDecodeError:
-                    value = _parse_refused_line(line, number, report)
-                    if value is None:
+                    values = _parse_refused_line(line, number, report)
+                for value in values:
+                    if not isinstance(value, dict):
+                        report.skipped[NOT_AN_OBJECT] += 1
                         continue
-                if not isinstance(value, dict):
-                    report.skipped[NOT_AN_OBJECT] += 1
-                    continue
-                if kind is not None:
-                    report.records[record_type(value.get(kind))] += 1
-                yield number, value
+                    if kind is not None:
+                        report.records[record_type(value.get(kind))] += 1
+                    yield number, value
         except EOFError:
             if not number:
                 raise
@@ -147,23 +148,44 @@ def _lines_in_span(stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:
         at += len(line)
 
 
-def _parse_refused_line(line: bytes, number: int, report: IngestReport) -> Any:
+def _parse_refused_line(line: bytes, number: int, report: IngestReport) -> Sequence[Any]:
     """Parse a line that orjson refused: without a byte order mark, or repaired and flagged.
 
-    Returns None for a blank line, and for a broken one, which is counted.
+    Returns the objects of a line that lacks the breaks between them, which is flagged too; nothing for a
+    blank line, and for a broken one, which is counted.
     """
     plain = line.removeprefix(_BOM) if number == 1 else line
     if not plain or plain.isspace():
-        return None
+        return ()
     if len(plain) < len(line):
         with suppress(orjson.JSONDecodeError):
-            return orjson.loads(plain)
+            return (orjson.loads(plain),)
     value, reason = repair_json(plain)
-    if reason:
-        report.skipped[reason] += 1
-        return None
-    report.flags[REPAIRED] += 1
-    return value
+    if not reason:
+        report.flags[REPAIRED] += 1
+        return (value,)
+    if objects := _split_objects(plain):
+        report.flags[JOINED] += 1
+        return objects
+    report.skipped[reason] += 1
+    return ()
+
+
+def _split_objects(line: bytes) -> list[Any]:
+    """Return the JSON objects that stand behind each other in a line, none if it holds anything else."""
+    text = line.decode("utf-8", "replace").strip()
+    decoder, objects, start = json.JSONDecoder(), list[Any](), 0
+    while start < len(text):
+        try:
+            _, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            return []
+        value, _ = repair_json(text[start:end].encode("utf-8", "surrogatepass"))
+        if not isinstance(value, dict):
+            return []
+        objects.append(value)
+        start = end
+    return objects
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -11,7 +11,7 @@ def _detect(record: Record) -> str | None:
 
 FORMAT = SessionFormat(
     name="sts",
-    version=9,
+    version=10,
     dialects=("sts",),
     detect=_detect,
     read=lazy_function("tracemill.ingesters.sts.ingest_session:iter_traces"),

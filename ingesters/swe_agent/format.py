@@ -42,7 +42,7 @@ def _row_reader(dialect: str) -> RowReader:
 
 FORMAT = SessionFormat(
     name="swe_agent",
-    version=7,
+    version=8,
     dialects=("swe_agent",),
     detect=_detect,
     detect_head=_detect_head,

@@ -96,7 +96,7 @@ def _is_small(leaf: str) -> bool:
 
 FORMAT = SessionFormat(
     name="swe_gym",
-    version=14,
+    version=15,
     dialects=("swe_gym",),
     detect=_detect,
     read=lazy_function("tracemill.ingesters.swe_gym.ingest_rows:iter_traces"),

@@ -393,6 +393,24 @@ def test_what_follows_a_broken_line_is_lost_and_no_result_is_made_up(tmp_path: P
     assert report.skipped == {"record without a payload": 1}
 
 
+def test_a_line_that_holds_two_records_is_read_as_both(tmp_path: Path) -> None:
+    rollout = _start()
+    _work(rollout)
+    single, counted = _read(rollout, tmp_path / "single.jsonl")
+    lines = (tmp_path / "single.jsonl").read_text().splitlines()
+    joined = "".join(lines[7:10])
+    path = tmp_path / "rollout.jsonl"
+    path.write_text("\n".join([*lines[:7], joined, *lines[10:]]))
+    (trace,), report = ingest_file(path)
+    assert trace.contexts == single.contexts
+    assert (report.skipped, report.flags) == ({}, {"line of several objects": 1})
+    assert report.records == counted.records
+    path.write_text("\n".join([*lines[:7], joined[:-20], *lines[10:]]))
+    (trace,), report = ingest_file(path)
+    assert (report.skipped["not json"], report.flags) == (1, {})
+    assert trace.contexts[0].fidelity.context == "lost"
+
+
 def test_several_sessions_of_one_file_are_told_apart(tmp_path: Path) -> None:
     first, second = _start(), Rollout(SESSION[:-1] + "9")
     _work(first)
