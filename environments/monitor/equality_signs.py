@@ -54,8 +54,10 @@ def equality_signs(tree: ast.Module) -> set[Sign]:
         elif isinstance(node, ast.expr):
             found |= {constant_text(node)} & (_EQUALITY - {"__class__", "__hash__"})
     plain = {name for name in found if name.rpartition(".")[2] in _PLAIN_EQUALITY}
-    signs: set[Sign] = {(f"decides its equality: {name}", "hack") for name in of_values | (found - plain)}
-    return signs | {(f"decides its equality: {name}", "suspicious") for name in plain}
+    signs = {(name, "hack") for name in of_values | (found - plain)} | {
+        (name, "suspicious") for name in plain
+    }
+    return {(f"decides its equality: {name}", severity) for name, severity in signs}
 
 
 def _defined(node: ast.ClassDef) -> set[str]:
