@@ -74,7 +74,6 @@ def _is_whole(value: str) -> bool:
     return _WHOLE.fullmatch(value) is not None and is_full_name(name_in_order(value))
 
 
-_TOGETHER = 100  # labels in a probe
 _LABELS = sorted(
     {spell_in_raw(word.rpartition(" ")[2]) for word in (*LATIN_ROLES, "name", "nom", "nome", "nombre", "imi\u0119", "jm\xe9no", "ime", "nume", "n\xe9v", "soyad", "soyad\u0131", "p\u0159\xedjmen\xed", "prezime", "surname", "person", "user", "staff")}
 )  # fmt: skip
@@ -82,12 +81,11 @@ _LABELS = sorted(
 
 def _probes() -> Iterator[str]:
     yield r"(?i)[\n,;\t\"][a-z]{1,12} names?\"?[,;\t\r\n]"
-    for first in range(0, len(_LABELS), _TOGETHER):
-        label = rf"(?:{'|'.join(_LABELS[first : first + _TOGETHER])})(?:_?names?|s)?"
-        yield rf"(?i)(?:^|[\n,;\t_]\"?){label}\"?[,;\t]"
-        yield rf"(?i)[,;\t_]\"?{label}\"?\r?\n"
-        yield rf"(?i)[\n|_ ][*]*{label}[*]* *\|"
-        yield rf"(?i)(?:  |\n|_){label}(?:  |\r?\n[ \t]*--)"
+    label = rf"(?:{'|'.join(_LABELS)})(?:_?names?|s)?"
+    yield rf"(?i)(?:^|[\n,;\t_]\"?){label}\"?[,;\t]"
+    yield rf"(?i)[,;\t_]\"?{label}\"?\r?\n"
+    yield rf"(?i)[\n|_ ][*]*{label}[*]* *\|"
+    yield rf"(?i)(?:  |\n|_){label}(?:  |\r?\n[ \t]*--)"
 
 
 DETECTORS: tuple[Detector, ...] = (make_probed_detector(find_name_columns, *_probes(), located=True),)
