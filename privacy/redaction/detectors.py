@@ -240,7 +240,9 @@ class Detectors:
         whole = is_json(text)
         bits = 0 if whole else self._of_raw(raw, [])
         for depth in range(_MAX_DEPTH):
-            raw = unescape_json_for_redaction(raw, whole and depth == 0)
+            before, raw = raw, unescape_json_for_redaction(raw, whole and depth == 0)
+            if raw == before:
+                break
             found = self._of_raw(raw, [])
             if found & _PREFIXED:
                 for plain in plain_texts(raw.decode("latin-1")):
