@@ -207,8 +207,12 @@ class ScopedTextRedactor:
         return build_keyed_placeholder(f"{kind}_{len(value)}" if kind == "BLOB" else kind, digits, bare=bare)
 
     def _format_of(self, value: str) -> str:
-        """Return the type of a whole value by its own form, "" where it has none."""
-        spans = self.detectors.spans(value, EVERYTHING)
+        """Return the type of a whole value by its own form, "" where it has none.
+
+        What a JSON text needs is what its strings need, so it is read by every detector.
+        """
+        needs = EVERYTHING if may_redact_json(value) else self.needs_of(value)
+        spans = self.detectors.spans(value, needs) if needs.bits else []
         return next((kind for start, end, kind in spans if end - start == len(value)), "")
 
     def placeholder(self, value: str) -> str:

@@ -26,7 +26,6 @@ from tracemill.privacy.core.secret_variables import is_secret_variable
 from tracemill.privacy.core.set_passwords import is_scrambled_path
 from tracemill.privacy.personal.author_formats import TRIGGER as AUTHORS
 from tracemill.privacy.personal.author_formats import find_author_forms, find_authors
-from tracemill.privacy.redaction.detectors import EVERYTHING
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe
 from tracemill.privacy.redaction.redact_json import is_json, redact_json
 from tracemill.privacy.redaction.redact_text import ScopedTextRedactor
@@ -476,9 +475,7 @@ class _Result:
         ordinary = is_ordinary(value) and not value.isdigit() and not is_scrambled_path(value)
         if ordinary or self._leaf.detectors.is_allowed(value):
             return value
-        spans = self._leaf.detectors.spans(value, EVERYTHING)
-        kinds = [span.kind for span in spans if span.end - span.start == len(value)]
-        return self._leaf.take(kinds[0] if kinds else _KIND, value)
+        return self._leaf.take(_KIND, value)
 
 
 def _is_plain_setting(line: str) -> bool:
