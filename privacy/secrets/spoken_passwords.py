@@ -86,8 +86,13 @@ _DIGIT_SHAPES = (("(?i)", r"[a-z!#$%&*+@_.?~^-][0-9]"), ("(?i)", r"[0-9][a-z!#$%
 _LOGIN_SHAPES = (("(?i)", r"[a-z][_.@+-]?[0-9]{2}"), ("(?i)", r"[a-z][0-9][a-z0-9]*[a-z][0-9]"))
 
 
+def _cased(flag: str, shape: str) -> str:
+    """Return a shape in a group with its flag: words before it are found in any case."""
+    return f"(?i:{shape})" if flag else f"(?:{shape})"
+
+
 def _any_shape(shapes: Iterable[tuple[str, str]]) -> LazyPattern:
-    return LazyPattern("|".join(f"(?i:{shape})" if flag else f"(?:{shape})" for flag, shape in shapes))
+    return LazyPattern("|".join(_cased(flag, shape) for flag, shape in shapes))
 
 
 _PASSWORD_SHAPE, _LOGIN_SHAPE = _any_shape(_PASSWORD_SHAPES), _any_shape(_LOGIN_SHAPES)
@@ -242,7 +247,7 @@ def is_login_value(value: str) -> bool:
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_spoken_passwords,
-        *(rf"{flag}(?:{_PASSWORDS_RAW})[^\n]*{shape}" for flag, shape in _PASSWORD_SHAPES),
+        *(rf"(?i:{_PASSWORDS_RAW})[^\n]*{_cased(flag, shape)}" for flag, shape in _PASSWORD_SHAPES),
         *(rf"{flag}(?:{_LOGINS_RAW})[^\n]*{shape}" for flag, shape in _LOGIN_SHAPES),
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[|>][+-]?\s*\n[ \t]+[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",

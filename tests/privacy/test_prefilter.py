@@ -136,6 +136,8 @@ ENDS = ["", "\n", '"', "'", "`", ")", "</x>", ";", " ", "\x1b[0m", "}", "\u2502"
 @example("", "connectionString", "", ' ?? "', "", "", "383M4ajdd161M4bi7g4", '"')
 @example("(def ", "db.pass", "", '  "', "", "", "dfh3dZfg1x", '"')
 @example("", "API_KEY", '"', ": ", "", '"', "blue-horse-red-cat", "")
+@example("", "PASS", "", ":", "", "", "blue-horse-red", "")
+@example("", "PW", "", ": ", "", "", "BLaZer-Bird", "")
 def test_every_way_to_set_a_secret_has_a_probe(
     before: str, name: str, close: str, sign: str, scheme: str, quote: str, value: str, end: str
 ) -> None:
