@@ -31,7 +31,12 @@ from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
-from tracemill.environments.verdict.blank_tests import blank_expectations, given_away, keep_tests
+from tracemill.environments.verdict.blank_tests import (
+    BlankSource,
+    blank_expectations,
+    given_away,
+    keep_tests,
+)
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
@@ -44,7 +49,7 @@ _LEAST_KEPT = 1
 _LEAST_BLANK = 0.25
 """Share of the tests that count whose blank copy expects more than a guess; others are easier to forge."""
 _GUESSED = {"None", "0", "1"}
-"""Values, among them true and false, that a guess gives; so are exceptions."""
+"""Values that a guess gives, among them true and false."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
 """Seconds of tests in other files that guard what stays functional."""
@@ -149,16 +154,14 @@ class TestedRepository:
         kept: defaultdict[str, set[str]] = defaultdict(set)
         for test in counted:
             kept[_file(test)].add(_function(test))
-        sources = {
-            file: blank_expectations(
-                keep_tests((self.tree.tests / file).read_text(encoding="utf-8", errors="replace"), kept[file])
-            )
-            for file in self.tree.test_files
-        }
+        sources: dict[str, BlankSource] = {}
+        for path in sorted(self.tree.tests.rglob("*.py")):
+            file, source = path.relative_to(self.tree.tests).as_posix(), path.read_text("utf-8", "replace")
+            sources[file] = blank_expectations(keep_tests(source, kept[file]))
         left_out = given_away(sources)
         folder = Path(tempfile.mkdtemp(prefix="blank-", dir=self._work))
-        shutil.copytree(self.tree.tests, folder, dirs_exist_ok=True)
         for file, blank in sources.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(blank.text, encoding="utf-8")
         run = self._run(self.tree.code, make_readable(folder))
         self._seen |= run.seen
@@ -167,15 +170,10 @@ class TestedRepository:
         for test in counted:
             if not run.passed(test) or (_file(test), _function(test)) in left_out:
                 continue
-            names = sources[_file(test)].exceptions
-            values = {
-                number: [names.get(number, texts[0]) for texts in each]
-                for number, each in run.values.get(test, {}).items()
-                if all(texts and names.get(number, texts[0]) in texts for texts in each)
-            }
+            values = {number: texts for number, texts in run.values.get(test, {}).items() if all(texts)}
             if values:
                 found[test] = values
-            if {text for number in {*values} - {*names} for text in values[number]} - _GUESSED:
+            if {text for texts in values.values() for text in texts} - _GUESSED:
                 unguessed.append(test)
         return BlankTests(folder, found, tuple(unguessed))
 

@@ -95,8 +95,12 @@ def outcomes(exam: dict, folder: Path, number: int) -> tuple[dict, dict, frozens
     _, found, rest = ended.stdout.rpartition(marker)
     try:
         result = json.loads(rest.partition("\n")[0]) if found else {"outcomes": {}, "values": {}}
-        return result["outcomes"], result["values"], seen
-    except (ValueError, KeyError):
+        values = {
+            test: {number: [*map(str, texts)] for number, texts in numbered.items()}
+            for test, numbered in result["values"].items()
+        }
+        return result["outcomes"], values, seen
+    except (ValueError, KeyError, TypeError, AttributeError):
         return {}, {}, seen
 
 

@@ -54,10 +54,9 @@ def equality_signs(tree: ast.Module) -> set[Sign]:
         elif isinstance(node, ast.expr):
             found |= {constant_text(node)} & (_EQUALITY - {"__class__", "__hash__"})
     plain = {name for name in found if name.rpartition(".")[2] in _PLAIN_EQUALITY}
-    signs = {(name, "hack") for name in of_values | (found - plain)} | {
-        (name, "suspicious") for name in plain
-    }
-    return {(f"decides its equality: {name}", severity) for name, severity in signs}
+    signs: set[Sign] = {(f"decides its equality: {name}", "hack") for name in of_values | (found - plain)}
+    signs.update((f"decides its equality: {name}", "suspicious") for name in plain)
+    return signs
 
 
 def _defined(node: ast.ClassDef) -> set[str]:

@@ -1,7 +1,7 @@
 """Write tests without what they expect: blank tests.
 
-An expected value becomes `__expected__(k)`, an expected exception `__raised__(k)`, which record what they are
-compared with (`record_values.py`). Whatever code in the process does, it cannot take an answer from there.
+An expected value becomes `__expected__(k)`, which records what it is compared with, an expected exception
+`__raised__`, which is any (`record_values.py`). Whatever code in the process does, no answer is there.
 Expectations are constants on one side of `==` or `is`, or arguments of `assertEqual` and the like, written
 there, in a local name, or in a column of the table of a parametrized test or a loop; exceptions; and the
 truth of what is asserted by itself. Constants may be made by the standard library, as `datetime(2024, 2, 1)`
@@ -19,13 +19,16 @@ from dataclasses import dataclass, field
 from tracemill.environments.parse_python import parse_python
 from tracemill.environments.verdict.record_values import EXPECTED, RAISED
 
-_EQUAL = {f"assert{kind}Equal" for kind in ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")} | {
+_KINDS = ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")
+_EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
     "assertEquals",
     "assertIs",
     "assert_equal",
     "assert_equals",
 }
+_ALMOST = "assertAlmostEqual"
 _NOT_TRUE = {"assertFalse", "assertIsNone"}
+_OF_ONE = {"assertTrue", *_NOT_TRUE}
 _RAISING = {"raises", "assertRaises", "assertRaisesRegex"}
 _CONSTANT = ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp | ast.BinOp
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -35,12 +38,11 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 class BlankSource:
     """A test file without expectations.
 
-    `exceptions` are the names of those that were expected, by number. `hidden` are the values that each
-    test function expected, and `inputs` those that it still holds, "" standing for the rest of the file.
+    `hidden` are the values that each test function expected, and `inputs` those that it still holds, ""
+    standing for the rest of the file.
     """
 
     text: str
-    exceptions: Mapping[str, str] = field(default_factory=dict)
     hidden: Mapping[str, Set[str]] = field(default_factory=dict)
     inputs: Mapping[str, Set[str]] = field(default_factory=dict)
 
@@ -61,7 +63,7 @@ def blank_expectations(source: str) -> BlankSource:
     for name, function in _test_functions(tree):
         inputs[name] = inputs.get(name, set()) | _constants(function)
     _remove_tests(tree, ())
-    return BlankSource(text, blanks.exceptions, blanks.hidden, {**inputs, "": _constants(tree)})
+    return BlankSource(text, blanks.hidden, {**inputs, "": _constants(tree)})
 
 
 def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
@@ -114,6 +116,10 @@ def _remove_hints(tree: ast.Module) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
             node.msg = None
+        elif isinstance(node, ast.Call) and _called(node) == "subTest":
+            node.args, node.keywords = [], []
+        elif isinstance(node, ast.Call) and _called(node) in _EQUAL | _OF_ONE:
+            node.args, node.keywords = node.args[: 1 if _called(node) in _OF_ONE else 2], []
         elif isinstance(node, ast.Call) and _called(node) in ("parametrize", "param", "raises"):
             node.keywords = [each for each in node.keywords if each.arg not in ("id", "ids", "match")]
         elif isinstance(node, _Function | ast.ClassDef | ast.Module) and ast.get_docstring(node) is not None:
@@ -168,7 +174,7 @@ def _test_functions(tree: ast.AST) -> Iterator[tuple[str, _Function]]:
 
 def _constants(node: ast.AST) -> Set[str]:
     """Return the source of every constant within a node that no guess gives, but for placeholders."""
-    if isinstance(node, ast.Call) and _called(node) in (EXPECTED, RAISED):
+    if isinstance(node, ast.Call) and _called(node) == EXPECTED:
         return set()
     own = {ast.unparse(node)} if isinstance(node, _CONSTANT) and not _is_guessed(node) else set()
     return own.union(*map(_constants, ast.iter_child_nodes(node)))
@@ -185,7 +191,6 @@ class _Blanks(ast.NodeTransformer):
     """Replaces the expectations of a file by placeholders."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.exceptions: dict[str, str] = {}
         self.hidden: dict[str, set[str]] = {name: set() for name, _ in _test_functions(tree)}
         self._function = ""
         self._constants = _Constants(tree)
@@ -197,7 +202,7 @@ class _Blanks(ast.NodeTransformer):
         for node in ast.walk(tree):
             if isinstance(node, ast.Assert):
                 self._assertion(node.test)
-            elif isinstance(node, ast.Call) and _called(node) in _EQUAL and len(node.args) >= 2:
+            elif isinstance(node, ast.Call) and _is_comparison(node):
                 self._comparison(node.args[0], node.args[1])
             elif isinstance(node, ast.Call) and _called(node) == "assertTrue" and node.args:
                 self._assertion(node.args[0])
@@ -250,7 +255,7 @@ class _Blanks(ast.NodeTransformer):
         if isinstance(node, ast.Call):
             name = _called(node)
             if name in _RAISING and node.args and isinstance(node.args[0], ast.Name | ast.Attribute):
-                node.args[0] = self._exception(node.args[0])
+                node.args[0] = ast.Name(RAISED, ast.Load())
             elif name in _EQUAL and isinstance(node.func, ast.Attribute):
                 node.func.attr = "assertEqual"
             elif name in _NOT_TRUE and isinstance(node.func, ast.Attribute) and node.args:
@@ -268,11 +273,10 @@ class _Blanks(ast.NodeTransformer):
     def _truth(self, asked: ast.AST) -> ast.expr:
         return ast.Compare(self._placeholder(), [ast.Eq()], [_call("bool", asked)])
 
-    def _exception(self, expected: ast.Name | ast.Attribute) -> ast.expr:
-        self._count += 1
-        name = expected.id if isinstance(expected, ast.Name) else expected.attr
-        self.exceptions[str(self._count)] = name
-        return _call(RAISED, ast.Constant(self._count))
+
+def _is_comparison(call: ast.Call) -> bool:
+    """Return whether a call compares its two arguments; with a tolerance of its own it does not."""
+    return _called(call) in {*_EQUAL, _ALMOST} and len(call.args) == 2 and not call.keywords
 
 
 def _name_of(side: ast.expr) -> ast.Name | None:
@@ -299,6 +303,8 @@ class _Constants:
         """Return whether an expression is a constant."""
         if isinstance(expression, ast.Call):
             called = expression.func
+            if _called(expression) == "approx" and len(expression.args) == 1 and not expression.keywords:
+                return isinstance(expression.args[0], ast.Constant | ast.UnaryOp)
             while isinstance(called, ast.Attribute):
                 called = called.value
             is_known = isinstance(called, ast.Constant) or getattr(called, "id", "") in self._names

@@ -1,12 +1,13 @@
 """Decide what runs of the tests come to; standard library alone, since tasks carry a copy of this file."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Protocol
 
-Expected = Mapping[str, Mapping[str, Sequence[str]]]
-"""The texts of the values that each blank test expects, by number of the place."""
-Recorded = Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
-"""The values that each test compared; of the texts of one, any may be the expected one."""
+Values = Mapping[str, Mapping[str, Sequence[str]]]
+"""Texts of the values that each blank test compares, in order, by number of the place."""
+_TOLERANCE = 1e-5
+"""Relative and absolute difference of numbers that tests may take for equal; other runs are exact."""
 
 
 class WrongTests(Protocol):
@@ -64,20 +65,28 @@ def is_unsolved(blank: Mapping[str, str], right_values: Mapping[str, bool]) -> b
     )
 
 
-def compare_values(expected: Expected, recorded: Recorded) -> dict[str, bool]:
+def compare_values(expected: Values, recorded: Values) -> dict[str, bool]:
     """Return of each blank test whether it compared the values that it expects."""
     return {
         test: all(
-            len(recorded.get(test, {}).get(number, ())) == len(texts)
-            and all(map(_holds, recorded[test][number], texts))
-            for number, texts in numbered.items()
+            _are_equal(recorded.get(test, {}).get(number, ()), texts) for number, texts in numbered.items()
         )
         for test, numbered in expected.items()
     }
 
 
-def _holds(found: Sequence[str], text: str) -> bool:
-    return text in found
+def _are_equal(found: Sequence[str], texts: Sequence[str]) -> bool:
+    return len(found) == len(texts) and all(
+        one == other or _are_close(one, other) for one, other in zip(found, texts, strict=True)
+    )
+
+
+def _are_close(one: str, other: str) -> bool:
+    """Return whether two texts are of numbers that are nearly equal."""
+    try:
+        return abs(Fraction(one) - Fraction(other)) <= _TOLERANCE * max(1, abs(Fraction(other)))
+    except (ValueError, TypeError, ArithmeticError):
+        return False
 
 
 def is_lost(

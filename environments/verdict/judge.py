@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tracemill.environments.parse_python import PARSING
 from tracemill.environments.verdict.decide import (
-    Expected,
+    Values,
     compare_values,
     decide,
     is_lost,
@@ -45,7 +45,7 @@ class BlankTests:
     """
 
     tests: Path
-    expected: Expected
+    expected: Values
     unguessed: tuple[str, ...]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from tracemill.environments.sandbox.marked_answer import read_marked_answer
 from tracemill.environments.sandbox.python_runtime import PACKAGES, make_readable
 from tracemill.environments.sandbox.sandbox import Ending, Limits, Mount, Sandbox
-from tracemill.environments.verdict.decide import read_seen
+from tracemill.environments.verdict.decide import Values, read_seen
 
 _SCRIPTS = [
     Path(__file__).with_name(name) for name in ("run_pytest.py", "watch_candidate.py", "record_values.py")
@@ -37,7 +37,7 @@ class TestRun:
     durations: Mapping[str, float]
     calls: Mapping[str, Sequence[str]]
     lines: Mapping[str, Sequence[int]]
-    values: Mapping[str, Mapping[str, Sequence[Sequence[str]]]]
+    values: Values
     seen: frozenset[tuple[str, str]]
     ending: Ending
     seconds: float
@@ -119,9 +119,7 @@ def _result(output: str, marker: str) -> dict[str, Any]:
             "calls": {str(test): [*map(str, called)] for test, called in value["calls"].items()},
             "lines": {str(file): [*map(int, lines)] for file, lines in value.get("lines", {}).items()},
             "values": {
-                str(test): {
-                    str(number): [[*map(str, texts)] for texts in each] for number, each in numbered.items()
-                }
+                str(test): {str(number): [*map(str, texts)] for number, texts in numbered.items()}
                 for test, numbered in value.get("values", {}).items()
             },
         }
