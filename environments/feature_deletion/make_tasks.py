@@ -36,6 +36,7 @@ from tracemill.environments.verdict.blank_tests import (
     blank_expectations,
     given_away,
     keep_tests,
+    texts_of_inputs,
 )
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
@@ -49,7 +50,7 @@ _LEAST_KEPT = 1
 _LEAST_BLANK = 0.25
 """Share of the tests that count whose blank copy expects more than a guess; others are easier to forge."""
 _GUESSED = {"None", "0", "1"}
-"""Values that a guess gives, among them true and false."""
+"""Values that a guess gives, among them true and false; so does what the tests hold elsewhere."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
 """Seconds of tests in other files that guard what stays functional."""
@@ -166,6 +167,7 @@ class TestedRepository:
         run = self._run(self.tree.code, make_readable(folder))
         self._seen |= run.seen
         found: dict[str, Mapping[str, Sequence[str]]] = {}
+        guessed = _GUESSED | texts_of_inputs(sources.values())
         unguessed: list[str] = []
         for test in counted:
             if not run.passed(test) or (_file(test), _function(test)) in left_out:
@@ -173,7 +175,7 @@ class TestedRepository:
             values = {number: texts for number, texts in run.values.get(test, {}).items() if all(texts)}
             if values:
                 found[test] = values
-            if {text for texts in values.values() for text in texts} - _GUESSED:
+            if {text for texts in values.values() for text in texts} - guessed:
                 unguessed.append(test)
         return BlankTests(folder, found, tuple(unguessed))
 

@@ -13,11 +13,12 @@ import builtins
 import copy
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tracemill.environments.parse_python import parse_python
-from tracemill.environments.verdict.record_values import EXPECTED, RAISED
+from tracemill.environments.verdict.record_values import EXPECTED, RAISED, plain_text
 
 _KINDS = ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")
 _EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
@@ -84,6 +85,15 @@ def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
                 kept.append(hidden)
                 inputs.append(own)
     return left_out
+
+
+def texts_of_inputs(sources: Iterable[BlankSource]) -> set[str]:
+    """Return the texts of the constants that blank tests still hold, as they are recorded."""
+    found: set[str] = set()
+    for source in {each for blank in sources for inputs in blank.inputs.values() for each in inputs}:
+        with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            found.add(plain_text(ast.literal_eval(source)))
+    return found
 
 
 def _holds_half(hidden: Set[str], inputs: Set[str]) -> bool:

@@ -18,7 +18,12 @@ from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_
 from tracemill.environments.sandbox.python_runtime import PYTHON, shared_packages
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task
-from tracemill.environments.verdict.blank_tests import blank_expectations, given_away, keep_tests
+from tracemill.environments.verdict.blank_tests import (
+    blank_expectations,
+    given_away,
+    keep_tests,
+    texts_of_inputs,
+)
 from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved
 from tracemill.environments.verdict.judge import TaskTests, Verdict, digest_of, judge
 from tracemill.environments.verdict.record_values import AnyException, ValueRecorder, plain_text
@@ -186,6 +191,9 @@ def test_a_test_is_left_out_that_gives_another_away_or_is_given_away() -> None:
     assert {"'uno'", "'due'"} < found.inputs["test_back"]
     assert not {"'one'", "'two'"} & found.inputs["test_back"]
     assert given_away({"t.py": found}) == {("t.py", "test_back"), ("t.py", "test_echo")}
+    texts = texts_of_inputs([found])
+    assert {"'sum'", "'one'", "'uno'"} <= texts
+    assert not {"'sei'", "'dieci'"} & texts
     back = blank_expectations(keep_tests(BOTH_WAYS, {"test_back"}))
     assert given_away({"t.py": back}) == set()
     helper = blank_expectations("def known():\n    return 'uno'\n\ndef test_it():\n    assert f() == 'uno'")
