@@ -21,6 +21,8 @@ from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_o
 from tracemill.records.errors import EnvironmentTaskError
 
 VERSION = 2
+_PARTIAL = ".partial-"
+"""Prefix of the folder of a task that is being written."""
 
 
 @dataclass(frozen=True)
@@ -92,18 +94,20 @@ class Task:
         difficulty: Difficulty,
         image: str = "",
     ) -> Self:
-        """Write a task to a new folder and return it."""
+        """Write a task to a new folder, at once when it is whole, and return it."""
         if folder.exists():
             raise EnvironmentTaskError(
                 f"{folder} exists already", "a new folder", "choose another output folder"
             )
-        shutil.copytree(repository, folder / "environment" / "repository")
-        shutil.copytree(exam.tests, folder / "tests" / "right")
-        shutil.copytree(exam.wrong_tests, folder / "tests" / "wrong")
+        partial = folder.with_name(f"{_PARTIAL}{folder.name}")
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.copytree(repository, partial / "environment" / "repository")
+        shutil.copytree(exam.tests, partial / "tests" / "right")
+        shutil.copytree(exam.wrong_tests, partial / "tests" / "wrong")
         if exam.blank is not None:
-            shutil.copytree(exam.blank.tests, folder / "tests" / "blank")
+            shutil.copytree(exam.blank.tests, partial / "tests" / "blank")
         for file, source in original.items():
-            target = folder / "solution" / "files" / file
+            target = partial / "solution" / "files" / file
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
         known = {
@@ -119,7 +123,7 @@ class Task:
             "roots": [*roots],
             "packages": [*packages],
         }
-        (folder / "tests" / "exam.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
+        (partial / "tests" / "exam.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
         about = {
             "version": VERSION,
             "origin": asdict(origin),
@@ -128,8 +132,8 @@ class Task:
             "image": image,
             "texts": dict(texts),
         }
-        write_harbor_files(folder, name, texts["detailed"], about, known)
-        return cls.read(make_readable(folder))
+        write_harbor_files(partial, name, texts["detailed"], about, known)
+        return cls.read(make_readable(partial).rename(folder))
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -196,6 +200,7 @@ def _blank(folder: Path, known: Mapping[str, Any]) -> BlankTests | None:
 def read_tasks(folder: Path) -> list[Task]:
     """Read the tasks below a folder, or the task in it. Raises EnvironmentTaskError if there is none."""
     found = [folder] if (folder / "task.toml").exists() else sorted(folder.glob("*/task.toml"))
+    found = [path for path in found if not path.parent.name.startswith(_PARTIAL)]
     if not found:
         raise EnvironmentTaskError(f"{folder} holds no task", "folders that `tracemill env make` wrote")
     return [Task.read(path.parent if path.name == "task.toml" else path) for path in found]

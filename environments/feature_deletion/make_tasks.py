@@ -33,10 +33,10 @@ from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.verdict.blank_tests import (
     BlankSource,
+    HeldTexts,
     blank_expectations,
     given_away,
     keep_tests,
-    texts_of_inputs,
 )
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
@@ -113,6 +113,11 @@ class TestedRepository:
         self._work, self._seed, self.packages = work, seed, (*TEST_PACKAGES, *packages)
         self.tree: SourceTree = read_source_tree(repository, work / "original")
         self.bed = TestBed(sandbox, shared_packages(self.packages), self.tree.roots)
+        self._test_data = [
+            path.read_text("utf-8", "replace")
+            for path in sorted(self.tree.tests.rglob("*"))
+            if path.is_file() and path.suffix != ".py"
+        ]
         self._wrong = work / "wrong_tests"
         shutil.copytree(self.tree.tests, self._wrong)
         for file in self.tree.test_files:
@@ -161,13 +166,13 @@ class TestedRepository:
             sources[file] = blank_expectations(keep_tests(source, kept[file]))
         left_out = given_away(sources)
         folder = Path(tempfile.mkdtemp(prefix="blank-", dir=self._work))
+        shutil.copytree(self.tree.tests, folder, dirs_exist_ok=True)
         for file, blank in sources.items():
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(blank.text, encoding="utf-8")
         run = self._run(self.tree.code, make_readable(folder))
         self._seen |= run.seen
         found: dict[str, Mapping[str, Sequence[str]]] = {}
-        guessed = _GUESSED | texts_of_inputs(sources.values())
+        held = HeldTexts(sources.values(), self._test_data)
         unguessed: list[str] = []
         for test in counted:
             if not run.passed(test) or (_file(test), _function(test)) in left_out:
@@ -175,7 +180,8 @@ class TestedRepository:
             values = {number: texts for number, texts in run.values.get(test, {}).items() if all(texts)}
             if values:
                 found[test] = values
-            if {text for texts in values.values() for text in texts} - guessed:
+            compared = {text for texts in values.values() for text in texts} - _GUESSED
+            if not all(map(held.has, compared)):
                 unguessed.append(test)
         return BlankTests(folder, found, tuple(unguessed))
 

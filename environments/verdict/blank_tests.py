@@ -11,6 +11,7 @@ is. Where a name has other uses, or an assertion alternatives, it stays as it is
 import ast
 import builtins
 import copy
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -20,6 +21,8 @@ from dataclasses import dataclass, field
 from tracemill.environments.parse_python import parse_python
 from tracemill.environments.verdict.record_values import EXPECTED, RAISED, plain_text
 
+_TEXT = re.compile(r"'([^']{2,})'")
+"""A text within a recorded value."""
 _KINDS = ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")
 _EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
     "assertEquals",
@@ -87,13 +90,21 @@ def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
     return left_out
 
 
-def texts_of_inputs(sources: Iterable[BlankSource]) -> set[str]:
-    """Return the texts of the constants that blank tests still hold, as they are recorded."""
-    found: set[str] = set()
-    for source in {each for blank in sources for inputs in blank.inputs.values() for each in inputs}:
-        with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            found.add(plain_text(ast.literal_eval(source)))
-    return found
+class HeldTexts:
+    """What blank tests still hold, as constants and in the files beside them, which are not Python."""
+
+    def __init__(self, sources: Iterable[BlankSource], data: Sequence[str]) -> None:
+        """Read the constants as they would be recorded."""
+        self._data = data
+        self._texts: set[str] = set()
+        for source in {each for blank in sources for inputs in blank.inputs.values() for each in inputs}:
+            with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+                self._texts.add(plain_text(ast.literal_eval(source)))
+
+    def has(self, text: str) -> bool:
+        """Return whether a recorded value, or each text in it, is among them."""
+        parts = _TEXT.findall(text) or [text]
+        return text in self._texts or all(any(part in each for each in self._data) for part in parts)
 
 
 def _holds_half(hidden: Set[str], inputs: Set[str]) -> bool:

@@ -19,10 +19,10 @@ from tracemill.environments.sandbox.python_runtime import PYTHON, shared_package
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task
 from tracemill.environments.verdict.blank_tests import (
+    HeldTexts,
     blank_expectations,
     given_away,
     keep_tests,
-    texts_of_inputs,
 )
 from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved
 from tracemill.environments.verdict.judge import TaskTests, Verdict, digest_of, judge
@@ -191,9 +191,10 @@ def test_a_test_is_left_out_that_gives_another_away_or_is_given_away() -> None:
     assert {"'uno'", "'due'"} < found.inputs["test_back"]
     assert not {"'one'", "'two'"} & found.inputs["test_back"]
     assert given_away({"t.py": found}) == {("t.py", "test_back"), ("t.py", "test_echo")}
-    texts = texts_of_inputs([found])
-    assert {"'sum'", "'one'", "'uno'"} <= texts
-    assert not {"'sei'", "'dieci'"} & texts
+    held = HeldTexts([found], ['{"tre": ["quattro", 55]}'])
+    texts = ("'sum'", "'one'", "'uno'", "'tre'", "['quattro', 'tre']", "55", "'sei'", "['tre', 'sei']", "56")
+    assert [text for text in texts if not held.has(text)] == ["'sei'", "['tre', 'sei']", "56"]
+    assert not HeldTexts([], []).has("'sum'")
     back = blank_expectations(keep_tests(BOTH_WAYS, {"test_back"}))
     assert given_away({"t.py": back}) == set()
     helper = blank_expectations("def known():\n    return 'uno'\n\ndef test_it():\n    assert f() == 'uno'")

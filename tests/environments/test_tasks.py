@@ -308,3 +308,38 @@ def test_a_task_names_the_statements_that_no_test_runs(tmp_path: Path) -> None:
     assert task.deleted == ("it.py::half",)
     assert task.difficulty.untested == ["it.py:10", "it.py:8", "it.py:9"]
     assert Task.read(task.folder).difficulty == task.difficulty
+
+
+def test_a_task_is_there_as_a_whole_or_not_at_all(
+    orchard_tasks: list[Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = orchard_tasks[0]
+
+    def write() -> Task:
+        return Task.write(
+            tmp_path / "again",
+            name="again",
+            origin=task.origin,
+            texts=task.texts,
+            repository=task.repository,
+            original={file: task.original / file for file in ("orchard/weights.py",)},
+            exam=task.exam,
+            packages=task.packages,
+            roots=task.roots,
+            deleted=task.deleted,
+            difficulty=task.difficulty,
+        )
+
+    def killed(folder: Path, *more: object) -> None:
+        (folder / "task.toml").write_text("version = ")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tracemill.environments.task.write_harbor_files", killed)
+        with pytest.raises(KeyboardInterrupt):
+            write()
+    with pytest.raises(EnvironmentTaskError, match="holds no task"):
+        read_tasks(tmp_path)
+    assert write().exam.fail_to_pass == task.exam.fail_to_pass
+    assert [each.name for each in read_tasks(tmp_path)] == ["again"]
+    assert [path.name for path in tmp_path.iterdir()] == ["again"]
