@@ -35,8 +35,9 @@ def test_a_task_of_each_kind_gives_0_without_its_feature_and_1_with_it(orchard_t
 def test_twenty_tasks_are_restored_in_ten_fresh_runs(tmp_path: Path) -> None:
     made, report = orchard.tasks_of_orchard(tmp_path / "tasks", 20, faults=FAULTS)
     assert (len(made), report.made) == (20, 20)
-    assert report.refused == {"a planted fault solves it": report.tried - 20}
-    assert report.tried > 20
+    assert {*report.refused} <= {"a planted fault solves it", "too few failing tests expect a value"}
+    assert report.refused["a planted fault solves it"] > 0
+    assert report.refused.total() == report.tried - 20
     rewards = [verify_task(task, orchard.sandbox(), repeat=10) for task in made]
     assert [each.deleted for each in rewards] == [0.0] * 20
     assert sum(each.restored for each in rewards) / 20 >= 0.988
