@@ -6,8 +6,8 @@ from typing import Protocol
 
 Values = Mapping[str, Mapping[str, Sequence[str]]]
 """Texts of the values that each blank test compares, in order, by number of the place."""
-_TOLERANCE = 1e-5
-"""Relative and absolute difference of numbers that tests may take for equal; other runs are exact."""
+_RELATIVE, _ABSOLUTE = 1e-5, 1e-7
+"""Differences of numbers that tests may take for equal where they are no integers; other runs are exact."""
 
 
 class WrongTests(Protocol):
@@ -82,9 +82,12 @@ def _are_equal(found: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _are_close(one: str, other: str) -> bool:
-    """Return whether two texts are of numbers that are nearly equal."""
+    """Return whether two texts are of numbers that are nearly equal and not both integers."""
+    if "/" not in one + other:
+        return False
     try:
-        return abs(Fraction(one) - Fraction(other)) <= _TOLERANCE * max(1, abs(Fraction(other)))
+        expected = Fraction(other)
+        return abs(Fraction(one) - expected) <= _RELATIVE * abs(expected) + _ABSOLUTE
     except (ValueError, TypeError, ArithmeticError):
         return False
 

@@ -335,6 +335,10 @@ def test_values_are_right_where_each_place_compared_what_it_expects() -> None:
     wrong = (["'x'"], ["'x'", "'x'"], ["'x'", "'y'", "'y'"], ["'x'", ""], ["'x'", "'x' 'y'"])
     for texts in wrong:
         assert compare_values(expected, {**right, "b": {"3": texts, "4": ["1/3"]}}) == {"a": True, "b": False}
+    near = compare_values({"a": {"1": ["100000"]}}, {"a": {"1": ["99999999999/1000000"]}})
+    exact = compare_values({"a": {"1": ["100000"]}}, {"a": {"1": ["100001"]}})
+    tiny = compare_values({"a": {"1": ["1/500000"]}}, {"a": {"1": ["0"]}})
+    assert (near["a"], exact["a"], tiny["a"]) == (True, False, False)
     for text in ("333/1000", "0", "", "'1/3'", "1/0", "nan"):
         assert not compare_values(expected, {**right, "b": {"3": ["'x'", "'y'"], "4": [text]}})["b"]
     assert compare_values(expected, {}) == {"a": False, "b": False}
