@@ -91,7 +91,7 @@ def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
 
 
 class HeldTexts:
-    """What blank tests still hold, as constants and in the files beside them, which are not Python."""
+    """Values that blank tests still hold, as constants and in the files beside them that are not Python."""
 
     def __init__(self, sources: Iterable[BlankSource], data: Sequence[str]) -> None:
         """Read the constants as they would be recorded."""

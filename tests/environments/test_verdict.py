@@ -162,8 +162,14 @@ def test_a_verdict_ends_with_the_pair_of_runs_that_settles_it(
     def restore(task: Task, candidate: Path) -> None:
         shutil.copytree(task.original, candidate, dirs_exist_ok=True)
 
+    def guess(task: Task, candidate: Path) -> None:
+        path = module_of(task, candidate)
+        path.write_text(path.read_text().replace("raise NotImplementedError", "return Weight(3)"))
+
     verdict, _ = judged(task, worktree / "deleted", lambda task, candidate: None)
-    assert (verdict.reward, len(verdict.runs)) == (0.0, 3)  # a blank test that expects an exception passed
+    assert (verdict.reward, len(verdict.runs)) == (0.0, 1)
+    verdict, _ = judged(task, worktree / "guess", guess)
+    assert (verdict.reward, len(verdict.runs)) == (0.0, 3)
     verdict, _ = judged(task, worktree / "restored", restore)
     assert (verdict.reward, len(verdict.runs)) == (1.0, 5)
 
