@@ -9,6 +9,7 @@
 """
 
 import random
+import re
 import shutil
 import tempfile
 from collections import Counter, defaultdict
@@ -37,6 +38,7 @@ from tracemill.environments.verdict.blank_tests import (
     blank_expectations,
     given_away,
     keep_tests,
+    open_tests,
 )
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
@@ -49,8 +51,10 @@ FAULTS = 8
 _LEAST_KEPT = 1
 _LEAST_BLANK = 0.25
 """Share of the tests that count whose blank copy expects more than a guess; others are easier to forge."""
-_GUESSED = {"None", "0", "1"}
-"""Values that a guess gives, among them true and false; so does what the tests hold elsewhere."""
+_MANY = 5
+"""So many values, not all the same, are more than a guess gives, whatever they are."""
+_GUESSED = re.compile(r"None|-?\d|b?'.?'|\[\]|\(\)|\{\}")
+"""Texts of values that a guess gives, among them true and false; so does what the tests hold elsewhere."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
 """Seconds of tests in other files that guard what stays functional."""
@@ -172,6 +176,7 @@ class TestedRepository:
         run = self._run(self.tree.code, make_readable(folder))
         self._seen |= run.seen
         found: dict[str, Mapping[str, Sequence[str]]] = {}
+        opened = open_tests(sources)
         held = HeldTexts(sources.values(), self._test_data)
         unguessed: list[str] = []
         for test in counted:
@@ -180,8 +185,10 @@ class TestedRepository:
             values = {number: texts for number, texts in run.values.get(test, {}).items() if all(texts)}
             if values:
                 found[test] = values
-            compared = {text for texts in values.values() for text in texts} - _GUESSED
-            if not all(map(held.has, compared)):
+            texts = [text for each in values.values() for text in each]
+            is_guessed = all(_GUESSED.fullmatch(text) or held.has(text) for text in texts)
+            is_guessed &= len(texts) < _MANY or len({*texts}) == 1
+            if not is_guessed and (_file(test), _function(test)) not in opened:
                 unguessed.append(test)
         return BlankTests(folder, found, tuple(unguessed))
 

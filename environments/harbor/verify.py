@@ -99,14 +99,18 @@ def outcomes(exam: dict, folder: Path, number: int) -> tuple[dict, dict, frozens
             test: {number: [*map(str, texts)] for number, texts in numbered.items()}
             for test, numbered in result["values"].items()
         }
-        return result["outcomes"], values, seen
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return dict(result["outcomes"]), values, seen
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}, {}, seen
 
 
 def main() -> None:
-    """Write the reward, and a report of the runs beside it."""
+    """Write the reward, and a report of the runs beside it; the reward is 0 until it is known."""
     os.umask(0o022)
+    report = REWARD.with_name("verdict.json")
+    REWARD.parent.mkdir(parents=True, exist_ok=True)
+    REWARD.write_text("0.0\n", encoding="utf-8")
+    report.unlink(missing_ok=True)
     exam = json.loads((HERE / "exam.json").read_text(encoding="utf-8"))
     if os.getuid() == 0:
         with contextlib.suppress(OSError):  # mounted read-only
@@ -132,11 +136,10 @@ def main() -> None:
     reward, passed, broken, forged = decide(*known, mixed, right_values)
     seen = not_allowed(seen, exam["seen"])
     reward = 0.0 if seen else reward
-    REWARD.parent.mkdir(parents=True, exist_ok=True)
     REWARD.write_text(f"{reward}\n", encoding="utf-8")
     details = {"reward": reward, "passed": passed, "broken": broken, "forged": forged}
     details["seen"] = seen
-    REWARD.with_name("verdict.json").write_text(json.dumps(details, indent=1), encoding="utf-8")
+    report.write_text(json.dumps(details, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

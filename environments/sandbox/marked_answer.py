@@ -9,5 +9,5 @@ def read_marked_answer(output: str, marker: str) -> Any:
     _, found, rest = output.rpartition(marker)
     try:
         return json.loads(rest.partition("\n")[0]) if found else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -1,7 +1,7 @@
 """A filter of system calls for what no namespace closes.
 
-Keyrings of the kernel belong to a login, and which pages of files are cached is known to all: an earlier run
-could leave a message there for a later one.
+Keyrings of the kernel belong to a login, and the cache of files, locks and watches on files are known to all
+sandboxes: one run could leave a message there for another.
 """
 
 import os
@@ -9,11 +9,11 @@ import platform
 import struct
 
 _ARCHITECTURES = {
-    "x86_64": (0xC000003E, (248, 249, 250, 27, 187, 221, 327, 451)),
-    "aarch64": (0xC00000B7, (217, 218, 219, 232, 213, 223, 286, 451)),
+    "x86_64": (0xC000003E, (248, 249, 250, 27, 187, 221, 327, 451, 73, 254, 294)),
+    "aarch64": (0xC00000B7, (217, 218, 219, 232, 213, 223, 286, 451, 32, 27, 26)),
 }
 """The kernel's name of an architecture, and its numbers of add_key, request_key, keyctl, mincore, readahead,
-fadvise64, preadv2 and cachestat."""
+fadvise64, preadv2, cachestat, flock, inotify_add_watch and inotify_init1."""
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE = 0, 4
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050001

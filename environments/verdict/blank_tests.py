@@ -5,7 +5,8 @@ An expected value becomes `__expected__(k)`, which records what it is compared w
 Expectations are constants on one side of `==` or `is`, or arguments of `assertEqual` and the like, written
 there, in a local name, or in a column of the table of a parametrized test or a loop; exceptions; and the
 truth of what is asserted by itself. Constants may be made by the standard library, as `datetime(2024, 2, 1)`
-is. Where a name has other uses, or an assertion alternatives, it stays as it is.
+is. Where a name has other uses, or an assertion alternatives, it stays as it is, and the test is *open*: it
+holds an answer, from which others may follow.
 """
 
 import ast
@@ -19,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tracemill.environments.parse_python import parse_python
-from tracemill.environments.verdict.record_values import EXPECTED, RAISED, plain_text
+from tracemill.environments.verdict.record_values import EXPECTED, RAISED, TOLERANT, plain_text
 
 _TEXT = re.compile(r"'([^']{2,})'")
 """A text within a recorded value."""
@@ -43,12 +44,15 @@ class BlankSource:
     """A test file without expectations.
 
     `hidden` are the values that each test function expected, and `inputs` those that it still holds, ""
-    standing for the rest of the file.
+    standing for the rest of the file. `open` are the functions that compare with what they hold, and `names`
+    the names that each function uses.
     """
 
     text: str
     hidden: Mapping[str, Set[str]] = field(default_factory=dict)
     inputs: Mapping[str, Set[str]] = field(default_factory=dict)
+    open: Set[str] = frozenset()
+    names: Mapping[str, Set[str]] = field(default_factory=dict)
 
 
 def blank_expectations(source: str) -> BlankSource:
@@ -66,8 +70,9 @@ def blank_expectations(source: str) -> BlankSource:
     inputs: dict[str, Set[str]] = {}
     for name, function in _test_functions(tree):
         inputs[name] = inputs.get(name, set()) | _constants(function)
+    names = {name: _names(function) for name, function in _functions(tree)}
     _remove_tests(tree, ())
-    return BlankSource(text, blanks.hidden, {**inputs, "": _constants(tree)})
+    return BlankSource(text, blanks.hidden, {**inputs, "": _constants(tree)}, blanks.open, names)
 
 
 def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
@@ -90,12 +95,25 @@ def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
     return left_out
 
 
+def open_tests(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
+    """Return file and name of the functions that compare with what they hold, or use one that does."""
+    opened = {name for source in sources.values() for name in source.open}
+    return {
+        (file, name)
+        for file, source in sources.items()
+        for name, used in source.names.items()
+        if name in source.open or used & opened
+    }
+
+
 class HeldTexts:
-    """Values that blank tests still hold, as constants and in the files beside them that are not Python."""
+    """Values that blank tests still hold: in constants, names, and files beside them, not Python ones."""
 
     def __init__(self, sources: Iterable[BlankSource], data: Sequence[str]) -> None:
         """Read the constants as they would be recorded."""
-        self._data = data
+        sources = [*sources]
+        names = (name for blank in sources for name in blank.names)
+        self._data = [each.lower() for each in (*data, *names)]
         self._texts: set[str] = set()
         for source in {each for blank in sources for inputs in blank.inputs.values() for each in inputs}:
             with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -103,8 +121,10 @@ class HeldTexts:
 
     def has(self, text: str) -> bool:
         """Return whether a recorded value, or each text in it, is among them."""
-        parts = _TEXT.findall(text) or [text]
-        return text in self._texts or all(any(part in each for each in self._data) for part in parts)
+        return text in self._texts or all(map(self._has_part, _TEXT.findall(text) or [text]))
+
+    def _has_part(self, part: str) -> bool:
+        return f"'{part}'" in self._texts or any(part.lower() in each for each in self._data)
 
 
 def _holds_half(hidden: Set[str], inputs: Set[str]) -> bool:
@@ -188,9 +208,18 @@ def _remove_tables(tree: ast.Module) -> None:
 
 
 def _test_functions(tree: ast.AST) -> Iterator[tuple[str, _Function]]:
+    yield from ((name, node) for name, node in _functions(tree) if name.startswith("test"))
+
+
+def _functions(tree: ast.AST) -> Iterator[tuple[str, _Function]]:
     for node in ast.walk(tree):
-        if isinstance(node, _Function) and node.name.startswith("test"):
+        if isinstance(node, _Function):
             yield node.name, node
+
+
+def _names(node: ast.AST) -> Set[str]:
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return names | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
 
 
 def _constants(node: ast.AST) -> Set[str]:
@@ -220,9 +249,13 @@ class _Blanks(ast.NodeTransformer):
         """Expressions whose value may be an expectation."""
         self._equalities: set[ast.Compare] = set()
         self._truths: set[ast.expr] = set()
+        self._tolerant: set[ast.expr] = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Assert):
                 self._assertion(node.test)
+            elif isinstance(node, ast.Call) and _called(node) == _ALMOST and _is_comparison(node):
+                self._sides |= {side for side in node.args if self._constants.holds(side)}
+                self._tolerant |= {*node.args}
             elif isinstance(node, ast.Call) and _is_comparison(node):
                 self._comparison(node.args[0], node.args[1])
             elif isinstance(node, ast.Call) and _called(node) == "assertTrue" and node.args:
@@ -231,6 +264,25 @@ class _Blanks(ast.NodeTransformer):
         for node in ast.walk(tree):
             if isinstance(node, _Function):
                 self._sides |= {*_expected_of_names(node, compared, self._constants)}
+        self.open = {name for name, node in _functions(tree) if name not in _EQUAL and self._is_open(node)}
+
+    def _is_open(self, function: _Function) -> bool:
+        """Return whether a function compares two sides of which neither becomes a placeholder."""
+        replaced = {*_replaced_names(function, self._sides)}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.Is):
+                sides = [node.left, node.comparators[0]]
+            elif isinstance(node, ast.Call) and _called(node) in {*_EQUAL, _ALMOST}:
+                sides = node.args[:2]
+            else:
+                continue
+            names = [name.id for name in map(_name_of, sides) if name]
+            if not {*sides} & self._placed() and not {*names} & replaced:
+                return True
+        return False
+
+    def _placed(self) -> set[ast.expr]:
+        return {side for side in self._sides if not isinstance(side, ast.Name)}
 
     def _assertion(self, test: ast.expr) -> None:
         if isinstance(test, ast.BoolOp):
@@ -267,7 +319,8 @@ class _Blanks(ast.NodeTransformer):
         if isinstance(node, ast.expr) and node in self._sides and not isinstance(node, ast.Name):
             if self._function and not _is_guessed(node):
                 self.hidden[self._function].add(ast.unparse(node))
-            return self._placeholder()
+            is_approximate = isinstance(node, ast.Call) and _called(node) == "approx"
+            return self._placeholder(tolerant=is_approximate or node in self._tolerant)
         if isinstance(node, ast.expr) and node in self._truths:
             asked = node.operand if isinstance(node, ast.UnaryOp) else node
             return self._truth(self.generic_visit(asked))
@@ -287,9 +340,9 @@ class _Blanks(ast.NodeTransformer):
                 return node
         return self.generic_visit(node)
 
-    def _placeholder(self) -> ast.expr:
+    def _placeholder(self, tolerant: bool = False) -> ast.expr:
         self._count += 1
-        return _call(EXPECTED, ast.Constant(self._count))
+        return _call(EXPECTED, ast.Constant(f"{TOLERANT}{self._count}" if tolerant else self._count))
 
     def _truth(self, asked: ast.AST) -> ast.expr:
         return ast.Compare(self._placeholder(), [ast.Eq()], [_call("bool", asked)])
@@ -347,29 +400,43 @@ def _expected_of_names(
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
     others = {node.id for node in uses if isinstance(node.ctx, ast.Load) and node not in compared}
     stores = Counter(node.id for node in uses if isinstance(node.ctx, ast.Store))
-    assigned: dict[str, ast.expr] = {}
-    tables: list[tuple[list[str], ast.expr]] = []
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            assigned[node.targets[0].id] = node.value
-        elif isinstance(node, ast.For) and isinstance(node.target, ast.Tuple):
-            tables.append(([getattr(each, "id", "") for each in node.target.elts], node.iter))
-    for decorator in function.decorator_list:
-        if (
-            isinstance(decorator, ast.Call)
-            and _called(decorator) == "parametrize"
-            and len(decorator.args) > 1
-        ):
-            tables.append((_parameter_names(decorator.args[0]), decorator.args[1]))
+    assigned = {
+        node.targets[0].id: node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
     for name, value in assigned.items():
         if name not in others and stores[name] == 1 and constants.holds(value):
             yield value
-    for names, table in tables:
+    for names, table in _tables(function):
         for cells in _rows(table):
             if len(cells) == len(names) > 1:
                 for name, cell in zip(names, cells, strict=True):
                     if name and name not in others and stores[name] <= 1 and constants.holds(cell):
                         yield cell
+
+
+def _replaced_names(function: _Function, sides: Collection[ast.expr]) -> Iterator[str]:
+    """Yield the names that stand for a placeholder: given one, or in a table that holds one."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.value in sides:
+            yield node.targets[0].id
+    for names, table in _tables(function):
+        cells = [cells for cells in _rows(table) if len(cells) == len(names)]
+        for column, name in enumerate(names):
+            if cells and all(row[column] in sides for row in cells):
+                yield name
+
+
+def _tables(function: _Function) -> Iterator[tuple[list[str], ast.expr]]:
+    """Yield the tables of a function with the names of their columns: of its loops, and of its cases."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Tuple):
+            yield [getattr(each, "id", "") for each in node.target.elts], node.iter
+    for decorator in function.decorator_list:
+        is_table = isinstance(decorator, ast.Call) and _called(decorator) == "parametrize"
+        if is_table and len(decorator.args) > 1:  # pyright: ignore[reportAttributeAccessIssue]
+            yield _parameter_names(decorator.args[0]), decorator.args[1]  # pyright: ignore
 
 
 def _rows(table: ast.expr) -> Iterator[Sequence[ast.expr]]:

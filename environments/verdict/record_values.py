@@ -16,7 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 EXPECTED, RAISED = "__expected__", "__raised__"
-_LONGEST = 200
+TOLERANT = "~"
+"""Prefix of the number of a place whose test allows a small difference."""
+_LONGEST = 1_000
 
 
 class ValueRecorder:
@@ -32,7 +34,7 @@ class ValueRecorder:
         setattr(builtins, EXPECTED, self.expected)
         setattr(builtins, RAISED, AnyException("Expected", (Exception,), {}))
 
-    def expected(self, number: int) -> "ExpectedValue":
+    def expected(self, number: int | str) -> "ExpectedValue":
         """Return a placeholder of a value."""
         return ExpectedValue(self, str(number))
 

@@ -123,5 +123,5 @@ def _result(output: str, marker: str) -> dict[str, Any]:
                 for test, numbered in value.get("values", {}).items()
             },
         }
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
         return {}

@@ -152,12 +152,13 @@ def test_keyrings_of_the_kernel_are_closed() -> None:
     assert ended.text == "[(-1, 1), (-1, 1), (-1, 1)]\n"
 
 
-def test_the_cache_of_files_is_closed() -> None:
+def test_the_cache_of_files_and_locks_are_closed() -> None:
     code = (
         "import os\ntold = []\nfile = os.open('/usr/bin/env', os.O_RDONLY)\n"
         "for ask in (lambda: os.preadv(file, [bytearray(1)], 0, os.RWF_NOWAIT),\n"
-        "            lambda: os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)):\n"
+        "            lambda: os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED),\n"
+        "            lambda: __import__('fcntl').flock(file, 1)):\n"
         "    try:\n        told.append(ask())\n    except PermissionError:\n        told.append('closed')\n"
         "print(told, len(os.pread(file, 9, 0)))"
     )
-    assert orchard.sandbox().run([PYTHON, "-c", code]).text == "['closed', 'closed'] 9\n"
+    assert orchard.sandbox().run([PYTHON, "-c", code]).text == "['closed', 'closed', 'closed'] 9\n"
