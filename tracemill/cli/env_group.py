@@ -1,6 +1,7 @@
 """`tracemill env` on the command line: make tasks, run episodes, verify."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -62,9 +63,11 @@ def make(
         raise EnvironmentTaskError("tasks are made of a repository or of --rows", "one of the two")
     if checkout and rows is None:
         raise EnvironmentTaskError("--checkout is for --rows", "rows that name the repository")
-    chosen, report = choose_sandbox(sandbox), TaskReport()
+    report = TaskReport()
     issues = [] if rows is None else [*read_issue_rows(rows)]
-    with tempfile.TemporaryDirectory(prefix="tracemill-sdist-") as folder:
+    is_made = "the tasks named above are made; another --out begins anew"
+    with _reported(is_made), tempfile.TemporaryDirectory(prefix="tracemill-sdist-") as folder:
+        chosen = choose_sandbox(sandbox)
         if rows is not None:
             made = make_issue_tasks(
                 issues[:most],
@@ -102,15 +105,12 @@ def make(
                 seed=seed,
                 report=report,
             )
-        try:
-            for task in made:
-                exam, size = task.exam, task.difficulty
-                typer.echo(
-                    f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
-                    f"{len(exam.fail_to_pass)} tests decide, {len(exam.pass_to_pass)} guard"
-                )
-        except KeyboardInterrupt:
-            raise ReportedInterrupt("the tasks named above are made; another --out begins anew") from None
+        for task in made:
+            exam, size = task.exam, task.difficulty
+            typer.echo(
+                f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
+                f"{len(exam.fail_to_pass)} tests decide, {len(exam.pass_to_pass)} guard"
+            )
     typer.echo(f"tasks made {report.made} of {report.tried} {'rows' if rows else 'features'} tried")
     for reason, count in report.refused.most_common():
         typer.echo(f"  refused {count}  {printable(reason)}")
@@ -119,6 +119,15 @@ def make(
     elif rows is None and report.made < most:
         few = f"fewer than --most {most}: {printable_count(report.tried, 'feature')} found"
         typer.echo(f"  {few}, of functions with at least {LEAST_LINES} lines that tests call")
+
+
+@contextmanager
+def _reported(what: str) -> Iterator[None]:
+    """Say of an interrupt what is done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise ReportedInterrupt(what) from None
 
 
 def _checkouts(given: Sequence[str]) -> dict[str, Path]:
@@ -158,7 +167,7 @@ def verify(
             "name the folder of one task",
         )
     wrong = 0
-    try:
+    with _reported("what is not named above was not judged"):
         chosen = choose_sandbox(sandbox)
         if repository is not None:
             task = found[0]
@@ -171,8 +180,6 @@ def verify(
             rewards = verify_task(task, chosen, repeat)
             wrong += rewards.deleted != 0.0 or rewards.restored < 1.0
             typer.echo(f"{task.name}  deleted {rewards.deleted:.2f}  restored {rewards.restored:.2f}")
-    except KeyboardInterrupt:
-        raise ReportedInterrupt("what is not named above was not judged") from None
     typer.echo(f"tasks that hold {len(found) - wrong} of {len(found)}")
     if wrong:
         raise typer.Exit(1)
