@@ -53,7 +53,7 @@ _LEAST_BLANK = 0.25
 """Share of the tests that count whose blank copy expects more than a guess; others are easier to forge."""
 _MANY = 5
 """So many values, not all the same, are more than a guess gives, whatever they are."""
-_GUESSED = re.compile(r"None|-?\d|b?'.?'|\[\]|\(\)|\{\}")
+_GUESSED = re.compile(r"None|-?[01]|b?'.?'|\[\]|\(\)|\{\}")
 """Texts of values that a guess gives, among them true and false; so does what the tests hold elsewhere."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
