@@ -264,25 +264,8 @@ class _Blanks(ast.NodeTransformer):
         for node in ast.walk(tree):
             if isinstance(node, _Function):
                 self._sides |= {*_expected_of_names(node, compared, self._constants)}
-        self.open = {name for name, node in _functions(tree) if name not in _EQUAL and self._is_open(node)}
-
-    def _is_open(self, function: _Function) -> bool:
-        """Return whether a function compares two sides of which neither becomes a placeholder."""
-        replaced = {*_replaced_names(function, self._sides)}
-        for node in ast.walk(function):
-            if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.Is):
-                sides = [node.left, node.comparators[0]]
-            elif isinstance(node, ast.Call) and _called(node) in {*_EQUAL, _ALMOST}:
-                sides = node.args[:2]
-            else:
-                continue
-            names = [name.id for name in map(_name_of, sides) if name]
-            if not {*sides} & self._placed() and not {*names} & replaced:
-                return True
-        return False
-
-    def _placed(self) -> set[ast.expr]:
-        return {side for side in self._sides if not isinstance(side, ast.Name)}
+        placed = {side for side in self._sides if not isinstance(side, ast.Name)}
+        self.open = {name for name, node in _functions(tree) if name not in _EQUAL and _is_open(node, placed)}
 
     def _assertion(self, test: ast.expr) -> None:
         if isinstance(test, ast.BoolOp):
@@ -346,6 +329,22 @@ class _Blanks(ast.NodeTransformer):
 
     def _truth(self, asked: ast.AST) -> ast.expr:
         return ast.Compare(self._placeholder(), [ast.Eq()], [_call("bool", asked)])
+
+
+def _is_open(function: _Function, placed: Collection[ast.expr]) -> bool:
+    """Return whether a function compares two sides of which none is among those `placed` as placeholders."""
+    replaced = {*_replaced_names(function, placed)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.Is):
+            sides = [node.left, node.comparators[0]]
+        elif isinstance(node, ast.Call) and _called(node) in {*_EQUAL, _ALMOST}:
+            sides = node.args[:2]
+        else:
+            continue
+        names = {name.id for name in map(_name_of, sides) if name}
+        if not any(side in placed for side in sides) and not names & replaced:
+            return True
+    return False
 
 
 def _is_comparison(call: ast.Call) -> bool:
