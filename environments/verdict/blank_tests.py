@@ -24,6 +24,8 @@ from tracemill.environments.verdict.record_values import EXPECTED, RAISED, TOLER
 
 _TEXT = re.compile(r"'([^']{2,})'")
 """A text within a recorded value."""
+_SPACE = re.compile(r"\s|\\[nrt]|,(?=\))")
+_BRACKETS = str.maketrans("[]{}", "()()")
 _KINDS = ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")
 _EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
     "assertEquals",
@@ -67,10 +69,11 @@ def blank_expectations(source: str) -> BlankSource:
     blanks.visit(tree)
     _remove_tables(tree)
     text = ast.unparse(tree)
+    names = {name: _names(function) for name, function in _functions(tree)}
+    tree = _Folded().visit(tree)
     inputs: dict[str, Set[str]] = {}
     for name, function in _test_functions(tree):
         inputs[name] = inputs.get(name, set()) | _constants(function)
-    names = {name: _names(function) for name, function in _functions(tree)}
     _remove_tests(tree, ())
     return BlankSource(text, blanks.hidden, {**inputs, "": _constants(tree)}, blanks.open, names)
 
@@ -81,12 +84,12 @@ def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
     A table that is read in both directions would give each answer away. One function gives another away if it
     holds half of the values that it expects, of those that no guess gives.
     """
-    inputs = [source.inputs[""] for source in sources.values() if source.inputs]
+    inputs = [_loose(source.inputs[""]) for source in sources.values() if source.inputs]
     kept: list[Set[str]] = []
     left_out: set[tuple[str, str]] = set()
     for file, source in sources.items():
-        for name, hidden in source.hidden.items():
-            own = source.inputs[name]
+        for name, expected in source.hidden.items():
+            hidden, own = _loose(expected), _loose(source.inputs[name])
             if _holds_half(hidden, set().union(own, *inputs)) or any(_holds_half(each, own) for each in kept):
                 left_out.add((file, name))
             else:
@@ -117,14 +120,22 @@ class HeldTexts:
         self._texts: set[str] = set()
         for source in {each for blank in sources for inputs in blank.inputs.values() for each in inputs}:
             with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-                self._texts.add(plain_text(ast.literal_eval(source)))
+                self._texts |= _loose([plain_text(ast.literal_eval(source))])
 
     def has(self, text: str) -> bool:
         """Return whether a recorded value, or each text in it, is among them."""
-        return text in self._texts or all(map(self._has_part, _TEXT.findall(text) or [text]))
+        return self._has_text(text) or all(map(self._has_part, _TEXT.findall(text) or [text]))
+
+    def _has_text(self, text: str) -> bool:
+        return _loose([text]) <= self._texts
 
     def _has_part(self, part: str) -> bool:
-        return f"'{part}'" in self._texts or any(part.lower() in each for each in self._data)
+        return self._has_text(f"'{part}'") or any(part.lower() in each for each in self._data)
+
+
+def _loose(texts: Iterable[str]) -> Set[str]:
+    """Return the texts of values without white space, and with one kind of brackets."""
+    return {_SPACE.sub("", text.translate(_BRACKETS)) for text in texts}
 
 
 def _holds_half(hidden: Set[str], inputs: Set[str]) -> bool:
@@ -237,6 +248,29 @@ def _is_guessed(node: ast.expr) -> bool:
     )
 
 
+class _Folded(ast.NodeTransformer):
+    """Adds up sums of constants, and replaces a call that makes a text of another by that one."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Return the value of a sum or the like, if Python computes it when it compiles."""
+        self.generic_visit(node)
+        if isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant):
+            code = compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")
+            if len(code.co_consts) == 1:
+                return ast.Constant(code.co_consts[0])
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Return the text that a method without arguments is of, or that is all that a call gets."""
+        self.generic_visit(node)
+        given = [*node.args, *(each.value for each in node.keywords)]
+        of = node.func.value if isinstance(node.func, ast.Attribute) else None
+        text = given[0] if len(given) == 1 else of if not given else None
+        if isinstance(text, ast.Constant) and isinstance(text.value, str | bytes):
+            return text if _called(node) != EXPECTED else node
+        return node
+
+
 class _Blanks(ast.NodeTransformer):
     """Replaces the expectations of a file by placeholders."""
 
@@ -301,7 +335,7 @@ class _Blanks(ast.NodeTransformer):
             return found
         if isinstance(node, ast.expr) and node in self._sides and not isinstance(node, ast.Name):
             if self._function and not _is_guessed(node):
-                self.hidden[self._function].add(ast.unparse(node))
+                self.hidden[self._function].add(ast.unparse(_Folded().visit(copy.deepcopy(node))))
             is_approximate = isinstance(node, ast.Call) and _called(node) == "approx"
             return self._placeholder(tolerant=is_approximate or node in self._tolerant)
         if isinstance(node, ast.expr) and node in self._truths:

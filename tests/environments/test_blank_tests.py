@@ -204,6 +204,26 @@ def test_a_test_is_left_out_that_gives_another_away_or_is_given_away() -> None:
 
 
 @pytest.mark.parametrize(
+    "back",
+    [
+        "unpack('2:kao;' + '5:yrre') == ('oak', 'erry')",
+        "unpack('2:kao;5:yrre\\n'.strip()) == ['oak', 'erry']",
+        "unpack(dedent('2:kao; 5:yrre')) == set(['oak', 'erry'])",
+    ],
+)
+def test_inverse_tests_give_each_other_away_however_values_are_written(back: str) -> None:
+    there = "pack(['oak', 'erry']) == '2:kao;5:yrre'"
+    source = f"def test_there():\n    assert {there}\n\ndef test_back():\n    assert {back}"
+    assert given_away({"t.py": blank_expectations(source)}) == {("t.py", "test_back")}
+
+
+def test_values_held_in_other_containers_are_held() -> None:
+    held = HeldTexts([blank_expectations("def test_it():\n    f([12, 'an ' 'oak'], 30 + 4)")], [])
+    texts = ("(12, 'an oak')", "{12, 'an oak'}", "34", "30", "[12]")
+    assert [text for text in texts if held.has(text)] == ["(12, 'an oak')", "{12, 'an oak'}", "34"]
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "assert f(1) == 2 or f(1) == 3",  # an honest answer may be the second
