@@ -9,7 +9,6 @@
 """
 
 import random
-import re
 import shutil
 import tempfile
 from collections import Counter, defaultdict
@@ -51,10 +50,6 @@ FAULTS = 8
 _LEAST_KEPT = 1
 _LEAST_BLANK = 0.25
 """Share of the tests that count whose blank copy expects more than a guess; others are easier to forge."""
-_MANY = 5
-"""So many values, not all the same, are more than a guess gives, whatever they are."""
-_GUESSED = re.compile(r"None|-?[01]|b?'.?'|\[\]|\(\)|\{\}")
-"""Texts of values that a guess gives, among them true and false; so does what the tests hold elsewhere."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
 """Seconds of tests in other files that guard what stays functional."""
@@ -186,9 +181,7 @@ class TestedRepository:
             if values:
                 found[test] = values
             texts = [text for each in values.values() for text in each]
-            is_guessed = all(_GUESSED.fullmatch(text) or held.has(text) for text in texts)
-            is_guessed &= len(texts) < _MANY or len({*texts}) == 1
-            if not is_guessed and (_file(test), _function(test)) not in opened:
+            if not held.let_guess(texts) and (_file(test), _function(test)) not in opened:
                 unguessed.append(test)
         return BlankTests(folder, found, tuple(unguessed))
 

@@ -24,6 +24,10 @@ from tracemill.environments.verdict.record_values import EXPECTED, RAISED, TOLER
 
 _TEXT = re.compile(r"'([^']{2,})'")
 """A text within a recorded value."""
+_GUESSED = re.compile(r"None|-?[01]|b?'.?'|\[\]|\(\)|\{\}")
+"""Texts of values that a guess gives, among them true and false; so does what the tests hold elsewhere."""
+_MANY = 5
+"""So many values, not all the same, are more than a guess gives, whatever they are."""
 _SPACE = re.compile(r"\s|\\[nrt]|,(?=\))")
 _BRACKETS = str.maketrans("[]{}", "()()")
 _KINDS = ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")
@@ -121,6 +125,12 @@ class HeldTexts:
         for source in {each for blank in sources for inputs in blank.inputs.values() for each in inputs}:
             with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
                 self._texts |= _loose([plain_text(ast.literal_eval(source))])
+
+    def let_guess(self, texts: Sequence[str]) -> bool:
+        """Return whether a guess gives the values of a test, or what other tests hold."""
+        if len(texts) >= _MANY and len({*texts}) > 1:
+            return False
+        return all(_GUESSED.fullmatch(text) or self.has(text) for text in texts)
 
     def has(self, text: str) -> bool:
         """Return whether a recorded value, or each text in it, is among them."""
