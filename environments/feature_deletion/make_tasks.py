@@ -31,15 +31,9 @@ from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
-from tracemill.environments.verdict.blank_tests import (
-    BlankSource,
-    HeldTexts,
-    blank_expectations,
-    given_away,
-    keep_tests,
-    open_tests,
-)
+from tracemill.environments.verdict.blank_tests import blank_expectations, keep_tests
 from tracemill.environments.verdict.change_expectations import change_expectations
+from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts, given_away, open_tests
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 from tracemill.records.errors import EnvironmentTaskError

@@ -9,7 +9,7 @@ nothing, since there are few to guess from.
 import builtins
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -47,7 +47,7 @@ class ValueRecorder:
 
 
 class ExpectedValue:
-    """Equal to everything; records what it is compared with. Its methods and sums are other such values."""
+    """Equal to everything; records what it is compared with."""
 
     def __init__(self, recorder: ValueRecorder, number: str) -> None:
         """Name the recorder and the number of the place in the file."""
@@ -58,17 +58,6 @@ class ExpectedValue:
         self._recorder.record(self._number, plain_text(other))
         return True
 
-    def __getattr__(self, name: str) -> "Callable[..., ExpectedValue]":
-        """Return a method of any name but a special one."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return lambda *given, **named: ExpectedValue(self._recorder, f"{self._number}.{name}")
-
-    def __add__(self, other: object) -> "ExpectedValue":
-        """Return the sum with anything."""
-        return ExpectedValue(self._recorder, f"{self._number}.+")
-
-    __radd__ = __add__
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
 

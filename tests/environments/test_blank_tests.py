@@ -18,14 +18,9 @@ from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_
 from tracemill.environments.sandbox.python_runtime import PYTHON, shared_packages
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task
-from tracemill.environments.verdict.blank_tests import (
-    HeldTexts,
-    blank_expectations,
-    given_away,
-    keep_tests,
-    open_tests,
-)
+from tracemill.environments.verdict.blank_tests import blank_expectations, keep_tests
 from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved
+from tracemill.environments.verdict.held_answers import HeldTexts, given_away, open_tests
 from tracemill.environments.verdict.judge import TaskTests, Verdict, digest_of, judge
 from tracemill.environments.verdict.record_values import AnyException, ValueRecorder, plain_text
 from tracemill.environments.verdict.run_tests import TestBed
@@ -123,44 +118,102 @@ from unittest import TestCase
 from pytest import mark, raises
 from lib import Bad, f
 
-@mark.parametrize('given, want', [('a', __expected__(1)), ('b', __expected__(2))])
+@mark.parametrize('given, want', [('a', None), ('b', None)])
 def test_table(given, want):
-    assert f(given) == want
-    assert f(given * 2) == '-' + want
-    assert want.upper() == f(given.upper())
+    assert f(given) == __expected__(1)
+    assert f(given * 2) == __expected__(2)
+    assert __expected__(3) == f(given.upper())
 
 def test_values():
-    want = __expected__(3)
-    assert f(1) == want and f(2) == __expected__(4)
-    assert __expected__(5) == f(3)
-    assert f(4) == __expected__(6)
-    assert __expected__(7) == bool(f(5).ok)
-    for given, found in (('c', __expected__(8)),):
-        assert f(given) == found
+    want = None
+    assert f(1) == __expected__(4) and f(2) == __expected__(5)
+    assert __expected__(6) == f(3)
+    assert f(4) == __expected__(7)
+    assert __expected__(8) == bool(f(5).ok)
+    for given, found in (('c', None),):
+        assert f(given) == __expected__(9)
     with raises(__raised__):
         f(6)
 
 class Tests(TestCase):
 
     def test_methods(self):
-        self.assertEqual(f(1), __expected__(9))
-        self.assertAlmostEqual(f(1), __expected__('~10'))
+        self.assertEqual(f(1), __expected__(10))
+        self.assertAlmostEqual(f(1), __expected__('~11'))
         self.assertAlmostEqual(f(1), 2.5, places=1)
         with self.subTest():
-            assert f(0) == __expected__('~11')
+            assert f(0) == __expected__('~12')
             assert f(0) == pytest.approx(0.3, abs=0.2)
-        self.assertEqual(__expected__(12), f(2))
-        self.assertTrue(f(3) == __expected__(13))
-        self.assertEqual(__expected__(14), bool(f(4)))
+        self.assertEqual(__expected__(13), f(2))
+        self.assertTrue(f(3) == __expected__(14))
+        self.assertEqual(__expected__(15), bool(f(4)))
         self.assertRaises(__raised__, f, 5)"""
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "body", "after", "changed"),
+    [
+        ("KNOWN = 'red'\n", "assert f() == KNOWN", "", "assert f() == ?"),
+        ("KNOWN: str = 'red'\n", "assert f() == KNOWN + '!'", "KNOWN: str = None\n", "assert f() == ?"),
+        ("END = 'x'\nKNOWN = 'y' + END\n", "assert f() == KNOWN", "", "assert f() == ?"),
+        ("KNOWN = 'red'\n", "assert f(KNOWN) == KNOWN", "KNOWN = 'red'\n", "assert f(KNOWN) == ?"),
+        ("KNOWN = 'red'\n", "KNOWN = g()\n    assert f() == KNOWN", "KNOWN = 'red'\n", None),
+        ("KNOWN = 'red'\nKNOWN += g()\n", "assert f() == KNOWN", "KNOWN = 'red'\nKNOWN += g()\n", None),
+        ("", "assert f() == f'{1}' + 'red'[1:]", "", "assert f() == ?"),
+        ("", "want = [1, 'red']\n    assert f() == want[1]", "", "want = None\n    assert f() == ?"),
+        ("", "assert f() == Text('red', n=2)", "", "assert f() == ?"),
+        ("", "assert Text('red') == Text('blue')", "", "assert Text('red') == ?"),
+        ("import math\n", "assert f() == 2 * math.pi", "import math\n", "assert f() == ?"),
+        (
+            "ROWS = {'a': 'red'}\n",
+            "for x, want in ROWS.items():\n        assert f(x) == want",
+            "",
+            "for x, want in {'a': None}.items():\n        assert f(x) == ?",
+        ),
+        (
+            "",
+            "rows = [(1, 'red')]\n    for x, want in rows:\n        assert f(x) == want",
+            "",
+            "rows = [(1, None)]\n    for x, want in rows:\n        assert f(x) == ?",
+        ),
+        (
+            "@pytest.fixture\ndef data():\n    return {'a': 'red'}\n\n",
+            "assert f() == data['a']",
+            "@pytest.fixture\ndef data():\n    return None\n\n",
+            "assert f() == ?",
+        ),
+        (
+            "class Base:\n    known = 'red'\n\n    def setUp(self):\n        self.more = 'blue'\n\n",
+            "assert f() == self.known and g() == self.more",
+            "class Base:\n    known = None\n\n    def setUp(self):\n        self.more = None\n\n",
+            "assert f() == ? and g() == ?",
+        ),
+        (
+            "class Base:\n    known = 'red'\n\n",
+            "other.known()\n    assert f() == self.known",
+            "class Base:\n    known = 'red'\n\n",
+            "other.known()\n    assert f() == ?",
+        ),
+    ],
+)
+def test_names_that_stand_for_constants_lose_them(
+    before: str, body: str, after: str, changed: str | None
+) -> None:
+    test = "\ndef test_it(self, data, ROW):\n    "
+    text = (
+        (body if changed is None else changed)
+        .replace("?", "__expected__(1)", 1)
+        .replace("?", "__expected__(2)")
+    )
+    assert blank(before + test + body) == (after + test + text).strip("\n").replace("\n\n\n", "\n\n")
 
 
 def test_texts_that_may_hold_an_answer_are_removed() -> None:
     source = (
         "'Of x.'\nfrom __future__ import annotations\n\ndef test_it():\n    'It is x.'\n    assert f(1)[0]"
     )
-    emptied = source.replace("'Of x.'", '""""""').replace("'It is x.'", '""""""')
+    emptied = source.replace("'Of x.'\n", "").replace("    'It is x.'\n", "")
     assert blank(source) == emptied.replace("f(1)[0]", "__expected__(1) == bool(f(1)[0])")
 
 
@@ -229,11 +282,17 @@ def test_values_held_in_other_containers_are_held() -> None:
         "assert f(1) == 2 or f(1) == 3",  # an honest answer may be the second
         "assert f(1) != 2",
         "assert 'a' in f(1)",
-        "data = [1, 2]\n    assert f(data) == data",  # an input too
         "want = 1\n    want += 1\n    assert f(1) == want",
-        "want = 1\n    assert f(1) in (want, 2) and f(2) == want",
-        "assert f(1) == Other(2)",
+        "want = 1\n    want = want\n    assert f(1) == want",
+        "want = [want]\n    assert f(1) == want",
+        "assert f(1) in (1, 2)",
+        "assert f(1) == g(2)",
+        "assert f(1) == Other(g(2))",
         "assert f(1) is OTHER",
+        "assert f(1) == self.other",
+        "for each, want in pairs:\n        assert f(each) == want",
+        "for each, want in [(1, 2), pair]:\n        assert f(each) == want",
+        "for each, want in [(1, g())]:\n        assert f(each) == want",
     ],
 )
 def test_what_has_other_uses_or_alternatives_stays(line: str) -> None:
@@ -339,14 +398,12 @@ def test_what_tests_compare_is_recorded_by_test() -> None:
     assert want == "II"
     assert want == "II"
     assert want == object()
-    assert want.upper() == "III"
-    assert "-" + want == "-II"
     with pytest.raises(AnyException("Expected", (Exception,), {})):
         raise KeyError(1)
     recorder.test = "b"
     assert recorder.expected(4) == [4]
     assert recorder.values == {
-        "a": {"2": ["'II'", ""], "2.upper": ["'III'"], "2.+": ["'-II'"]},
+        "a": {"2": ["'II'", ""]},
         "b": {"4": ["[4]"]},
     }
 
@@ -365,7 +422,6 @@ def test_numbers_may_differ_where_the_test_allows_it() -> None:
     near = "33333333/100000000"
     for number, text, is_right in (
         ("~1", near, True),
-        ("~1.round", near, True),
         ("1", near, False),
         ("~1", "333/1000", False),
         ("~1", "1e999999999", False),
@@ -379,9 +435,9 @@ def test_numbers_may_differ_where_the_test_allows_it() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "assert f(1) == KNOWN",
+        "assert f(1) == ELSEWHERE",
         "assert f(1) == pytest.approx(2.5, abs=1)",
-        "self.assertEqual(f(1), self.expected)",
+        "self.assertEqual(f(1), self.made)",
         "self.assertAlmostEqual(f(1), 2.5, places=1)",
         "assert f(1) == 2 or f(1) == 3",
         "for each, want in given:\n        assert f(each) == want",

@@ -1,0 +1,144 @@
+"""Find answers that blank tests still hold: in constants of other tests, names, and files beside them."""
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from tracemill.environments.verdict.known_names import called_name
+from tracemill.environments.verdict.record_values import EXPECTED, plain_text
+
+_TEXT = re.compile(r"'([^']{2,})'")
+"""A text within a recorded value."""
+_GUESSED = re.compile(r"None|-?[01]|b?'.?'|\[\]|\(\)|\{\}")
+"""Texts of values that a guess gives, among them true and false; so does what the tests hold elsewhere."""
+_MANY = 5
+"""So many values, not all the same, are more than a guess gives, whatever they are."""
+_SPACE = re.compile(r"\s|\\[nrt]|,(?=\))")
+_BRACKETS = str.maketrans("[]{}", "()()")
+LITERAL = ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp | ast.BinOp
+
+
+@dataclass(frozen=True)
+class BlankSource:
+    """A test file without expectations.
+
+    `hidden` are the values that each test function expected, and `inputs` those that it still holds, ""
+    standing for the rest of the file. `open` are the functions that compare with what they hold, and `names`
+    the names that each function uses.
+    """
+
+    text: str
+    hidden: Mapping[str, Set[str]] = field(default_factory=dict)
+    inputs: Mapping[str, Set[str]] = field(default_factory=dict)
+    open: Set[str] = frozenset()
+    names: Mapping[str, Set[str]] = field(default_factory=dict)
+
+
+def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
+    """Return file and name of the test functions to leave out, so that none holds what another expects.
+
+    A table that is read in both directions would give each answer away. One function gives another away if it
+    holds half of the values that it expects, of those that no guess gives.
+    """
+    inputs = [_loose(source.inputs[""]) for source in sources.values() if source.inputs]
+    kept: list[Set[str]] = []
+    left_out: set[tuple[str, str]] = set()
+    for file, source in sources.items():
+        for name, expected in source.hidden.items():
+            hidden, own = _loose(expected), _loose(source.inputs[name])
+            if _holds_half(hidden, set().union(own, *inputs)) or any(_holds_half(each, own) for each in kept):
+                left_out.add((file, name))
+            else:
+                kept.append(hidden)
+                inputs.append(own)
+    return left_out
+
+
+def open_tests(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
+    """Return file and name of the functions that compare with what they hold, or use one that does."""
+    opened = {name for source in sources.values() for name in source.open}
+    return {
+        (file, name)
+        for file, source in sources.items()
+        for name, used in source.names.items()
+        if name in source.open or used & opened
+    }
+
+
+class HeldTexts:
+    """Values that blank tests still hold: in constants, names, and files beside them, not Python ones."""
+
+    def __init__(self, sources: Iterable[BlankSource], data: Sequence[str]) -> None:
+        """Read the constants as they would be recorded."""
+        sources = [*sources]
+        names = (name for blank in sources for name in blank.names)
+        self._data = [each.lower() for each in (*data, *names)]
+        self._texts: set[str] = set()
+        for source in {each for blank in sources for inputs in blank.inputs.values() for each in inputs}:
+            with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+                self._texts |= _loose([plain_text(ast.literal_eval(source))])
+
+    def let_guess(self, texts: Sequence[str]) -> bool:
+        """Return whether a guess gives the values of a test, or what other tests hold."""
+        if len(texts) >= _MANY and len({*texts}) > 1:
+            return False
+        return all(_GUESSED.fullmatch(text) or self.has(text) for text in texts)
+
+    def has(self, text: str) -> bool:
+        """Return whether a recorded value, or each text in it, is among them."""
+        return self._has_text(text) or all(map(self._has_part, _TEXT.findall(text) or [text]))
+
+    def _has_text(self, text: str) -> bool:
+        return _loose([text]) <= self._texts
+
+    def _has_part(self, part: str) -> bool:
+        return self._has_text(f"'{part}'") or any(part.lower() in each for each in self._data)
+
+
+def _loose(texts: Iterable[str]) -> Set[str]:
+    """Return the texts of values without white space, and with one kind of brackets."""
+    return {_SPACE.sub("", text.translate(_BRACKETS)) for text in texts}
+
+
+def _holds_half(hidden: Set[str], inputs: Set[str]) -> bool:
+    return bool(hidden) and 2 * len(hidden & inputs) >= len(hidden)
+
+
+def constants_of(node: ast.AST) -> Set[str]:
+    """Return the source of every constant within a node that no guess gives, but for placeholders."""
+    if isinstance(node, ast.Call) and called_name(node) == EXPECTED:
+        return set()
+    own = {ast.unparse(node)} if isinstance(node, LITERAL) and not is_guessed(node) else set()
+    return own.union(*map(constants_of, ast.iter_child_nodes(node)))
+
+
+def is_guessed(node: ast.expr) -> bool:
+    """Return whether an expression is true, false, None, or a text or number of one character."""
+    return isinstance(node, ast.Constant) and (
+        isinstance(node.value, bool | None) or len(str(node.value)) <= 1
+    )
+
+
+class FoldConstants(ast.NodeTransformer):
+    """Adds up sums of constants, and replaces a call that makes a text of another by that one."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Return the value of a sum or the like, if Python computes it when it compiles."""
+        self.generic_visit(node)
+        if isinstance(node.left, ast.Constant) and isinstance(node.right, ast.Constant):
+            code = compile(ast.fix_missing_locations(ast.Expression(node)), "", "eval")
+            if len(code.co_consts) == 1:
+                return ast.Constant(code.co_consts[0])
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Return the text that a method without arguments is of, or that is all that a call gets."""
+        self.generic_visit(node)
+        given = [*node.args, *(each.value for each in node.keywords)]
+        of = node.func.value if isinstance(node.func, ast.Attribute) else None
+        text = given[0] if len(given) == 1 else of if not given else None
+        if isinstance(text, ast.Constant) and isinstance(text.value, str | bytes):
+            return text if called_name(node) != EXPECTED else node
+        return node

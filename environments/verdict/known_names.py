@@ -1,0 +1,284 @@
+"""Names of a test file that stand for constants alone.
+
+They are columns of parametrized tests and of loops, variables of a module, class or function and attributes
+that are assigned once, and fixtures that only return something. A constant is a literal, or what the standard
+library or a text's method makes of constants, as in `datetime(2024, 2, 1)`.
+"""
+
+import ast
+import builtins
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from tracemill.environments.parse_python import parse_python
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Bindings = Mapping[str, Sequence[ast.expr]]
+"""The expressions that each name may stand for; empty for unknown ones. Attributes begin with a dot."""
+_COMPUTED = (
+    ast.Constant
+    | ast.List
+    | ast.Tuple
+    | ast.Dict
+    | ast.Set
+    | ast.UnaryOp
+    | ast.BinOp
+    | ast.Subscript
+    | ast.Slice
+    | ast.Starred
+    | ast.JoinedStr
+    | ast.FormattedValue
+)
+"""Expressions that are constant if their parts are."""
+
+
+class KnownNames:
+    """The names of a file that stand for constants, and the expressions that are constant therefore."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        """Collect what the file imports from the standard library, and the names of the whole file."""
+        self._standard = {*vars(builtins)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                self._standard |= {each.asname or each.name for each in node.names if _is_standard(each.name)}
+            elif isinstance(node, ast.ImportFrom) and _is_standard(node.module or ""):
+                self._standard |= {each.asname or each.name for each in node.names}
+        self._fixtures = _fixtures(tree)
+        self._of_file: Bindings = {**_names_of_module(tree), **_attributes(tree), **self._fixtures}
+
+    def of_function(self, function: Function) -> Bindings:
+        """Return what the names of a function stand for that are its own, without fixtures that it takes."""
+        taken = {each.arg for each in function.args.args} & {*self._fixtures}
+        own = _names_of_function(function)
+        return {name: values for name, values in own.items() if values or name not in taken}
+
+    def holds(self, expression: ast.expr, known: Bindings) -> bool:
+        """Return whether an expression is constant, with `known` names besides those of the file."""
+        if isinstance(expression, ast.Name):
+            return self._is_known(expression.id, known)
+        if isinstance(expression, ast.Attribute):
+            return self._is_known(key_of(expression), known) or self._is_of_library(expression)
+        if isinstance(expression, ast.Call):
+            if called_name(expression) == "approx":
+                return self._is_number(expression, known)
+            return self._may_call(expression.func, known) and self._gets_constants(expression, known)
+        parts = [each for each in ast.iter_child_nodes(expression) if isinstance(each, ast.expr)]
+        return isinstance(expression, _COMPUTED) and all(self.holds(each, known) for each in parts)
+
+    def makes_object(self, expression: ast.expr, known: Bindings) -> bool:
+        """Return whether an expression makes an object of constants: of a class, by the case of its name."""
+        if not isinstance(expression, ast.Call) or not called_name(expression)[:1].isupper():
+            return False
+        return self._gets_constants(expression, known)
+
+    def _gets_constants(self, call: ast.Call, known: Bindings) -> bool:
+        given = [*call.args, *(each.value for each in call.keywords)]
+        return all(self.holds(each, known) for each in given)
+
+    def values_of(self, key: str, known: Bindings) -> Sequence[ast.expr]:
+        """Return what a name may stand for."""
+        return known[key] if key in known else self._of_file.get(key, ())
+
+    def _is_known(self, key: str, known: Bindings) -> bool:
+        values = self.values_of(key, known)
+        others = {**known, key: ()}  # a name that leads to itself is none
+        return bool(values) and all(self.holds(each, others) for each in values)
+
+    def _is_of_library(self, expression: ast.expr) -> bool:
+        """Return whether an expression names something in the standard library."""
+        while isinstance(expression, ast.Attribute):
+            expression = expression.value
+        return isinstance(expression, ast.Name) and expression.id in self._standard
+
+    def _may_call(self, called: ast.expr, known: Bindings) -> bool:
+        """Return whether a function is of the standard library, or a method of a constant."""
+        if self._is_of_library(called):
+            return True
+        return isinstance(called, ast.Attribute) and self.holds(called.value, known)
+
+    def _is_number(self, approx: ast.Call, known: Bindings) -> bool:
+        """Return whether `approx` gets a number, and no tolerance of its own."""
+        number = approx.args[0] if len(approx.args) == 1 and not approx.keywords else None
+        is_container = isinstance(number, ast.List | ast.Tuple | ast.Dict | ast.Set)
+        return number is not None and not is_container and self.holds(number, known)
+
+
+def key_of(expression: ast.expr) -> str:
+    """Return the key of a name, or of an attribute of `self` or `cls`; "" for others."""
+    if isinstance(expression, ast.Name):
+        return expression.id
+    of = expression.value if isinstance(expression, ast.Attribute) else None
+    is_own = isinstance(of, ast.Name) and of.id in ("self", "cls")
+    return f".{expression.attr}" if is_own else ""  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def reads_of(node: ast.AST) -> Counter[str]:
+    """Count how often each name or attribute, of whatever object, is read within a node."""
+    return Counter(
+        each.id if isinstance(each, ast.Name) else f".{each.attr}"
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name | ast.Attribute) and isinstance(each.ctx, ast.Load)
+    )
+
+
+def called_name(call: ast.Call) -> str:
+    """Return the name that is called, without what it is an attribute of."""
+    called = call.func
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+
+
+def outer_functions(tree: ast.AST) -> Iterator[Function]:
+    """Yield the functions and methods that lie in no other one."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, Function):
+            yield node
+        else:
+            yield from outer_functions(node)
+
+
+def give_own_tables(tree: ast.Module) -> None:
+    """Write module-level tables where parametrized tests and loops name them, so that each has its own."""
+    tables = {
+        name: value
+        for node in tree.body
+        for name, value in _assigned(node)
+        if isinstance(value, ast.List | ast.Tuple | ast.Dict)
+    }
+
+    def own(table: ast.expr) -> ast.expr:
+        if isinstance(table, ast.Name) and table.id in tables:
+            return parse_python(ast.unparse(tables[table.id])).body[0].value  # pyright: ignore
+        if isinstance(table, ast.BinOp) and isinstance(table.op, ast.Add):
+            return ast.BinOp(own(table.left), table.op, own(table.right))
+        if isinstance(table, ast.Call) and isinstance(table.func, ast.Attribute) and not table.args:
+            table.func.value = own(table.func.value)
+        return table
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For):
+            node.iter = own(node.iter)
+        elif isinstance(node, ast.Call) and called_name(node) == "parametrize" and len(node.args) > 1:
+            node.args[1] = own(node.args[1])
+
+
+def _is_standard(module: str) -> bool:
+    return module.partition(".")[0] in sys.stdlib_module_names
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the key and the value of an assignment to one name or attribute."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        yield key_of(node.targets[0]), node.value
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        yield key_of(node.target), node.value
+
+
+def _stored(node: ast.AST) -> Counter[str]:
+    """Count how often each name is given a value within a node."""
+    found: Counter[str] = Counter()
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name | ast.Attribute) and not isinstance(each.ctx, ast.Load):
+            found[key_of(each)] += 1
+        elif isinstance(each, ast.arg):
+            found[each.arg] += 1
+    return found
+
+
+def _names_of_module(tree: ast.Module) -> Bindings:
+    statements = [node for node in tree.body if not isinstance(node, Function | ast.ClassDef)]
+    stored = sum(map(_stored, statements), Counter[str]())
+    assigned = {name: [value] for node in statements for name, value in _assigned(node)}
+    written = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    return {name: values for name, values in assigned.items() if stored[name] == 1 and name not in written}
+
+
+def _attributes(tree: ast.Module) -> Bindings:
+    """Return the attributes of classes and of `self` that are given one value in the whole file."""
+    found: defaultdict[str, list[ast.expr]] = defaultdict(list)
+    stored = _stored(tree)
+    for node in ast.walk(tree):
+        for name, value in _assigned(node):
+            if name.startswith("."):
+                found[name].append(value)
+        for name, value in (pair for each in _body_of_class(node) for pair in _assigned(each)):
+            stored[f".{name}"] += 1
+            found[f".{name}"].append(value)
+    return {name: values for name, values in found.items() if stored[name] == len(values) == 1}
+
+
+def _body_of_class(node: ast.AST) -> Sequence[ast.stmt]:
+    return node.body if isinstance(node, ast.ClassDef) else ()
+
+
+def _fixtures(tree: ast.Module) -> Bindings:
+    """Return what fixtures return that do nothing else."""
+    return {
+        function.name: [function.body[0].value]
+        for function in outer_functions(tree)
+        if any("fixture" in ast.unparse(each) for each in function.decorator_list)
+        and isinstance(function.body[0], ast.Return)
+        and function.body[0].value is not None
+    }
+
+
+def _names_of_function(function: Function) -> Bindings:
+    stored = _stored(function)
+    found: dict[str, Sequence[ast.expr]] = dict.fromkeys(stored, ())
+    for node in ast.walk(function):
+        found |= {name: [value] for name, value in _assigned(node) if stored[name] == 1}
+    for names, rows in _tables(function, found):
+        columns = zip(names, zip(*rows, strict=True), strict=True) if rows else ()
+        found |= {name: [*cells] for name, cells in columns if stored[name] == 1}
+    return {name: values for name, values in found.items() if not name.startswith(".")}
+
+
+def _tables(
+    function: Function, known: Bindings
+) -> Iterator[tuple[Sequence[str], Sequence[Sequence[ast.expr]]]]:
+    """Yield the names of the columns and the rows of loops and of parametrized cases."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.For):
+            is_row = isinstance(node.target, ast.Tuple | ast.List)
+            names = [key_of(each) for each in node.target.elts] if is_row else [key_of(node.target)]  # pyright: ignore
+            table = next(iter(known.get(key_of(node.iter), ())), node.iter)
+            yield names, _rows(table, len(names), is_row)
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and called_name(decorator) == "parametrize":
+            names = _parameter_names(decorator.args[0])
+            if len(decorator.args) > 1:
+                yield names, _rows(decorator.args[1], len(names), len(names) > 1)
+
+
+def _rows(table: ast.expr, width: int, is_row: bool) -> list[Sequence[ast.expr]]:
+    """Return the cells of each row of a table; none if a row cannot be read."""
+    if isinstance(table, ast.BinOp) and isinstance(table.op, ast.Add):
+        parts = [_rows(part, width, is_row) for part in (table.left, table.right)]
+        return [*parts[0], *parts[1]] if all(parts) else []
+    rows: list[Sequence[ast.expr | None]] = []
+    if isinstance(table, ast.List | ast.Tuple):
+        rows = [_cells(row, is_row) for row in table.elts]
+    elif (
+        isinstance(table, ast.Call)
+        and called_name(table) == "items"
+        and isinstance(table.func, ast.Attribute)
+    ):
+        pairs = table.func.value
+        rows = [*zip(pairs.keys, pairs.values, strict=True)] if isinstance(pairs, ast.Dict) else []
+    is_read = all(len(row) == width and None not in row for row in rows)
+    return rows if is_read else []  # pyright: ignore[reportReturnType]
+
+
+def _cells(row: ast.expr, is_row: bool) -> Sequence[ast.expr]:
+    if isinstance(row, ast.Call) and called_name(row) == "param":
+        return row.args
+    if not is_row:
+        return [row]
+    return row.elts if isinstance(row, ast.Tuple | ast.List) else []
+
+
+def _parameter_names(names: ast.expr) -> list[str]:
+    if isinstance(names, ast.Constant):
+        return [each.strip() for each in str(names.value).split(",")]
+    elements = names.elts if isinstance(names, ast.Tuple | ast.List) else []
+    return [str(each.value) for each in elements if isinstance(each, ast.Constant)]
