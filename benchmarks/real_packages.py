@@ -30,11 +30,12 @@ PACKAGES = (
     "parse==1.22.4",
     "humanize==4.11.0",
     "inflection==0.5.1",
-    "itsdangerous==2.2.0",
     "markupsafe==3.0.2",
     "jsonpointer==3.0.0",
     "cachetools==5.5.0",
     "jmespath==1.0.1",
+    "semver==3.0.4",
+    "toolz==1.0.0",
 )
 
 

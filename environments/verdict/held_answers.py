@@ -15,7 +15,7 @@ _GUESSED = re.compile(r"None|-?[01]|b?'.?'|\[\]|\(\)|\{\}")
 """Texts of values that a guess gives, among them true and false; so does what the tests hold elsewhere."""
 _MANY = 5
 """So many values, not all the same, are more than a guess gives, whatever they are."""
-_SPACE = re.compile(r"\s|\\[nrt]|,(?=\))")
+_EDGE = re.compile(r"(?<=['\"(,])(?:\s|\\[nrt])+|(?:\s|\\[nrt])+(?=['\"),])|,(?=\))")
 _BRACKETS = str.maketrans("[]{}", "()()")
 LITERAL = ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp | ast.BinOp
 
@@ -98,8 +98,8 @@ class HeldTexts:
 
 
 def _loose(texts: Iterable[str]) -> Set[str]:
-    """Return the texts of values without white space, and with one kind of brackets."""
-    return {_SPACE.sub("", text.translate(_BRACKETS)) for text in texts}
+    """Return the texts of values without white space at their ends, and with one kind of brackets."""
+    return {_EDGE.sub("", text.translate(_BRACKETS)) for text in texts}
 
 
 def _holds_half(hidden: Set[str], inputs: Set[str]) -> bool:

@@ -6,7 +6,9 @@ WINTER = Season("winter", (12, 1), (2, 28))
 SUMMER = Season("summer", (6, 1), (8, 31))
 
 
-@pytest.mark.parametrize(("date", "number"), [((1, 1), 1), ((2, 1), 32), ((12, 31), 365)])
+@pytest.mark.parametrize(
+    ("date", "number"), [((1, 1), 1), ((2, 2), 33), ((7, 4), 185), ((10, 15), 288), ((12, 31), 365)]
+)
 def test_day_of_year(date, number):
     assert day_of_year(*date) == number
 
