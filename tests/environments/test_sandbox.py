@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import orchard
@@ -162,3 +163,27 @@ def test_the_cache_of_files_and_locks_are_closed() -> None:
         "print(told, len(os.pread(file, 9, 0)))"
     )
     assert orchard.sandbox().run([PYTHON, "-c", code]).text == "['closed', 'closed', 'closed'] 9\n"
+
+
+def test_a_record_lock_is_unknown_to_another_sandbox(worktree: Path) -> None:
+    (worktree / "shared").write_text("x" * 9)
+    code = (
+        "import fcntl, os, sqlite3, struct, sys, time\nfile = os.open('/w/shared', os.O_RDWR)\n"
+        "held = struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 9, 0)\n"
+        "fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n"
+        "fcntl.fcntl(file, 37, held)\n"  # of the open file
+        "open('/w/' + sys.argv[1], 'w').close()\n"
+        "while len(os.listdir('/w')) < 3:\n    time.sleep(.01)\n"
+        "database = sqlite3.connect('/tmp/it.db')\n"
+        "database.execute('create table t (a)')\ndatabase.execute('insert into t values (7)')\n"
+        "database.commit()\nprint(database.execute('select a from t').fetchall(), fcntl.fcntl(file, 1))"
+    )
+    sandbox = orchard.sandbox()
+    sandbox.hand_over(worktree)
+
+    def run(name: str) -> str:
+        mounts = [Mount(worktree, "/w", writable=True)]
+        return sandbox.run([PYTHON, "-c", code, name], mounts, limits=Limits(seconds=20)).text
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [*pool.map(run, "ab")] == ["[(7,)] 1\n"] * 2
