@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracemill.environments.feature_deletion.delete_features import (
@@ -33,6 +33,7 @@ from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.verdict.blank_tests import blank_expectations, keep_tests
 from tracemill.environments.verdict.change_expectations import change_expectations
+from tracemill.environments.verdict.decide import compare_values
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts, given_away, open_tests
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
@@ -115,7 +116,7 @@ class TestedRepository:
         shutil.copytree(self.tree.tests, self._wrong)
         for file in self.tree.test_files:
             path = self._wrong / file
-            source = path.read_text(encoding="utf-8", errors="replace")
+            source = path.read_text(encoding="utf-8-sig", errors="replace")
             path.write_text(change_expectations(source, seed), encoding="utf-8")
         make_readable(work)
         first = self._run(self.tree.code, self.tree.tests, traced=True)
@@ -155,7 +156,10 @@ class TestedRepository:
             kept[_file(test)].add(_function(test))
         sources: dict[str, BlankSource] = {}
         for path in sorted(self.tree.tests.rglob("*.py")):
-            file, source = path.relative_to(self.tree.tests).as_posix(), path.read_text("utf-8", "replace")
+            file, source = (
+                path.relative_to(self.tree.tests).as_posix(),
+                path.read_text("utf-8-sig", "replace"),
+            )
             sources[file] = blank_expectations(keep_tests(source, kept[file]))
         left_out = given_away(sources)
         folder = Path(tempfile.mkdtemp(prefix="blank-", dir=self._work))
@@ -179,13 +183,22 @@ class TestedRepository:
                 unguessed.append(test)
         return BlankTests(folder, found, tuple(unguessed))
 
+    def _without_hollow(self, blank: BlankTests, *wrong: Path) -> BlankTests:
+        """Return blank tests of which none counts that has the right values with wrong code."""
+        right: set[str] = set()
+        for code in wrong:
+            values = self._run(code, blank.tests).values
+            right |= {test for test, is_right in compare_values(blank.expected, values).items() if is_right}
+        return replace(blank, unguessed=tuple(test for test in blank.unguessed if test not in right))
+
     def try_feature(
         self, feature: Feature, number: int, restorations: int, report: TaskReport, faults: int
     ) -> tuple[Path, TaskTests] | None:
         """Delete a feature and check it; None, counted in `report`, if a check refuses it."""
         broken = make_readable(delete_feature(self.tree, feature, self._work / f"deleted-{number}"))
-        wrong = self._wrong_answers(feature, number, faults)
-        exam = self.gates(broken, restorations, report, wrong_answers=wrong)
+        idle = make_readable(delete_feature(self.tree, feature, self._work / f"idle-{number}", "return None"))
+        faulty = self._planted_faults(feature, faults)
+        exam = self.gates(broken, restorations, report, idle=idle, faulty=faulty)
         return None if exam is None else (broken, exam)
 
     def gates(
@@ -194,14 +207,15 @@ class TestedRepository:
         restorations: int,
         report: TaskReport,
         *,
-        wrong_answers: Iterable[tuple[str, Path]] = (),
+        idle: Path | None = None,
+        faulty: Iterable[Path] = (),
         may_count: Callable[[str], bool] = lambda test: True,
         may_guard: Callable[[str], bool] = lambda test: True,
     ) -> TaskTests | None:
         """Return the tests of a task with the code `broken`; None, counted in `report`, if refused.
 
-        `wrong_answers` are named copies of the code that the tests must fail; `may_count` and `may_guard`
-        choose tests.
+        `idle` is a copy of the code whose bodies return nothing, `faulty` are copies with a fault each: the
+        tests must fail them. `may_count` and `may_guard` choose tests.
         """
         run = self._run(broken, self.tree.tests)
         failing = [test for test in self.baseline if not run.passed(test) and may_count(test)]
@@ -213,14 +227,17 @@ class TestedRepository:
             return _refuse(report, "no failing test has a canary")
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
+        of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
         blank = self._blank_tests(counted)
+        exam = self._exam(counted, kept, self._seen | of_feature, blank)
+        if idle is not None and passes(self.bed, exam, idle):
+            return _refuse(report, "a body that returns nothing solves it")
+        blank = self._without_hollow(blank, broken, *(() if idle is None else (idle,)))
         if len(blank.unguessed) < _LEAST_BLANK * len(counted):
             return _refuse(report, "too few failing tests expect a value")
-        of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
-        exam = self._exam(counted, kept, self._seen | of_feature, blank)
-        for name, answer in wrong_answers:
-            if passes(self.bed, exam, answer):
-                return _refuse(report, f"{name} solves it")
+        exam = replace(exam, blank=blank)
+        if any(passes(self.bed, exam, code) for code in faulty):
+            return _refuse(report, "a planted fault solves it")
         without = judge(self.bed, exam, broken)
         if without.reward != 0.0 or without.forged:
             return _refuse(report, "reward without the feature")
@@ -232,10 +249,8 @@ class TestedRepository:
                 return _refuse(report, "the original does not always restore it")
         return exam
 
-    def _wrong_answers(self, feature: Feature, number: int, faults: int) -> Iterator[tuple[str, Path]]:
-        """Yield wrong solutions: the functions with empty bodies, then the original with one fault each."""
-        idle = delete_feature(self.tree, feature, self._work / f"idle-{number}", "return None")
-        yield "a body that returns nothing", make_readable(idle)
+    def _planted_faults(self, feature: Feature, faults: int) -> Iterator[Path]:
+        """Yield copies of the original with one fault each; a copy is gone after it."""
         untested = untested_statements(self.tree.code, feature, self._lines)
         symbols = [function.symbol for function in feature.functions]
         rng = random.Random(f"{self._seed} {' '.join(symbols)}")
@@ -244,7 +259,7 @@ class TestedRepository:
                 faulty = Path(folder)
                 shutil.copytree(self.tree.code, faulty, dirs_exist_ok=True)
                 (faulty / file).write_text(text, encoding="utf-8")
-                yield "a planted fault", make_readable(faulty)
+                yield make_readable(faulty)
 
     def _exam(
         self,

@@ -12,8 +12,8 @@ it holds an answer, from which others may follow.
 import ast
 import copy
 from collections import Counter
-from collections.abc import Collection, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 from tracemill.environments.parse_python import parse_python
 from tracemill.environments.verdict.held_answers import (
@@ -29,6 +29,7 @@ from tracemill.environments.verdict.known_names import (
     KnownNames,
     called_name,
     give_own_tables,
+    is_mutable,
     outer_functions,
     reads_of,
 )
@@ -44,6 +45,7 @@ _EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
 _ALMOST = "assertAlmostEqual"
 _NOT_TRUE = {"assertFalse", "assertIsNone"}
 _OF_ONE = {"assertTrue", *_NOT_TRUE}
+_ORDER = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.In
 _RAISING = {"raises", "assertRaises", "assertRaisesRegex"}
 
 
@@ -139,11 +141,38 @@ class _Blanks(ast.NodeTransformer):
         self._equalities: set[ast.Compare] = set()
         self._truths: set[ast.expr] = set()
         self._tolerant: set[ast.expr] = set()
-        for function in outer_functions(tree):
-            self._find(_Scope(function, self._names.of_function(function)))
-        self.open = {
-            each.name for each in functions if each.name not in _EQUAL and _is_open(each, self._sides)
-        }
+        scopes = [_Scope(each, self._names.of_function(each)) for each in outer_functions(tree)]
+        while scopes:
+            self._sides, self._equalities = {}, set()
+            for scope in scopes:
+                self._find(scope)
+            scopes = self._forget_changed(tree, scopes)
+        self.open = {each.name for each in functions if each.name not in _EQUAL and self._is_open(each)}
+
+    def _forget_changed(self, tree: ast.Module, scopes: Sequence["_Scope"]) -> list["_Scope"]:
+        """Take names for unknown whose value may be changed where they are read besides.
+
+        Returns the functions as they are then; none if nothing changed.
+        """
+        elsewhere = {each: reads_of(each) for each in (tree, *(scope.function for scope in scopes))}
+        for side, scope in self._sides.items():
+            for where in (tree, scope.function):
+                elsewhere[where].subtract(reads_of(side))
+
+        def without_changed(known: Bindings, where: ast.Module | Function) -> Bindings:
+            changed = {
+                key: ()
+                for key, values in known.items()
+                if elsewhere[where][key] > 0 and any(map(is_mutable, values))
+            }
+            return {**known, **changed}
+
+        new = [replace(scope, known=without_changed(scope.known, scope.function)) for scope in scopes]
+        of_file = without_changed(self._names.of_file, tree)
+        if new == scopes and of_file == self._names.of_file:
+            return []
+        self._names.of_file = of_file
+        return new
 
     def _find(self, scope: _Scope) -> None:
         """Find the expectations of a function."""
@@ -175,13 +204,31 @@ class _Blanks(ast.NodeTransformer):
 
     def _comparison(self, left: ast.expr, right: ast.expr, scope: _Scope) -> bool:
         """Note which of two sides is what is expected; return whether one is."""
-        for side, is_expected in (
-            (right, self._names.holds),
-            (left, self._names.holds),
-            (right, self._names.makes_object),
-        ):
-            if is_expected(side, scope.known):
-                self._sides[side] = scope
+        constant = [side for side in (right, left) if self._names.holds(side, scope.known)]
+        if not constant and self._names.makes_object(right, scope.known):
+            constant = [right]
+        for side in sorted(constant, key=_is_made)[:1]:
+            self._sides[side] = scope
+        return bool(constant)
+
+    def _is_open(self, function: Function) -> bool:
+        """Return whether a function compares what is not replaced, or by order with a constant."""
+        asked: set[ast.AST] = set()  # whose value is compared with a placeholder
+        for node in ast.walk(function):
+            compared: list[ast.expr] = []
+            if isinstance(node, ast.Compare) and node not in asked:
+                compared = [node.left, *node.comparators]
+                if isinstance(node.ops[0], _ORDER):
+                    compared = [
+                        each for each in compared if isinstance(each, LITERAL) and not is_guessed(each)
+                    ]
+                elif not isinstance(node.ops[0], ast.Eq | ast.Is):
+                    continue
+            elif isinstance(node, ast.Call) and called_name(node) in {*_EQUAL, _ALMOST}:
+                compared = node.args[:2]
+            if any(side in self._sides for side in compared):
+                asked.update(compared)
+            elif compared:
                 return True
         return False
 
@@ -251,14 +298,21 @@ class _Blanks(ast.NodeTransformer):
 
 
 class _Erased(ast.NodeTransformer):
-    """Replaces expressions by None."""
+    """Replaces expressions by None, and keys of a dictionary by texts, which differ."""
 
     def __init__(self, erased: Collection[ast.expr]) -> None:
         self._erased = erased
 
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        """Return a dictionary with as many keys."""
+        node.keys = [
+            ast.Constant(f"~{place}") if key in self._erased else key for place, key in enumerate(node.keys)
+        ]
+        return self.generic_visit(node)
+
     def visit(self, node: ast.AST) -> ast.AST:
         """Return None as an expression, or look within a node."""
-        return ast.Constant(None) if node in self._erased else self.generic_visit(node)
+        return ast.Constant(None) if node in self._erased else super().visit(node)
 
 
 def _is_unread(node: ast.stmt, reads: Mapping[str, int]) -> bool:
@@ -267,18 +321,9 @@ def _is_unread(node: ast.stmt, reads: Mapping[str, int]) -> bool:
     return bool(names) and all(isinstance(name, ast.Name) and not reads.get(name.id) for name in names)
 
 
-def _is_open(function: Function, sides: Collection[ast.expr]) -> bool:
-    """Return whether a function compares two sides of which none is replaced."""
-    for node in ast.walk(function):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.Is):
-            compared = [node.left, node.comparators[0]]
-        elif isinstance(node, ast.Call) and called_name(node) in {*_EQUAL, _ALMOST}:
-            compared = node.args[:2]
-        else:
-            continue
-        if not any(side in sides for side in compared):
-            return True
-    return False
+def _is_made(side: ast.expr) -> tuple[bool, bool]:
+    """Return whether a constant is what a call returns, and whether it has names."""
+    return any(isinstance(each, ast.Call) for each in ast.walk(side)), bool(reads_of(side))
 
 
 def _is_comparison(call: ast.Call) -> bool:

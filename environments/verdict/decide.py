@@ -27,17 +27,17 @@ def decide(
     canaries: Sequence[str],
     unguessed: Sequence[str],
     mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
-    right_values: Mapping[str, bool],
+    right_values: Mapping[str, bool | None],
 ) -> tuple[float, list[str], list[str], list[str]]:
     """Return the reward, and the tests that passed, that broke, and that were forged.
 
     In each run some tests are replaced by a wrong version, whose expectations are deliberately false.
     `mixed` holds the outcomes of each run with its replaced tests. The reward is the share of `fail_to_pass`
     that pass in every run with their right version. `right_values` says of each blank test whether it
-    compared the right values where it did not know them; the reward is never more than the share of
-    `unguessed` that did, the blank tests which expect more than a guess gives. It is 0 if a test of
-    `pass_to_pass` fails in the first run with its right version, or if one is forged: its canary passes, a
-    wrong version that fails on the original code, or it passes without the right values.
+    compared the right values where it did not know them, None if it compared objects instead; the reward is
+    never more than the share of `unguessed` that did, the blank tests which expect more than a guess gives.
+    It is 0 if a test of `pass_to_pass` fails in the first run with its right version, or if one is forged:
+    its canary passes, a wrong version that fails on the original code, or it passes with wrong values.
     """
 
     def right(test: str) -> list[bool]:
@@ -54,11 +54,11 @@ def decide(
     if broken or forged:
         return 0.0, passed, broken, forged
     known = [right_values[test] for test in unguessed]
-    reward = min(len(passed) / len(fail_to_pass), sum(known) / len(known) if known else 1.0)
+    reward = min(len(passed) / len(fail_to_pass), sum(map(bool, known)) / len(known) if known else 1.0)
     return reward, passed, broken, forged
 
 
-def is_unsolved(blank: Mapping[str, str], right_values: Mapping[str, bool]) -> bool:
+def is_unsolved(blank: Mapping[str, str], right_values: Mapping[str, bool | None]) -> bool:
     """Return whether no blank test passed, by the outcomes of their run.
 
     The reward is 0 then, and nothing was forged: a blank test passes with any value.
@@ -68,15 +68,22 @@ def is_unsolved(blank: Mapping[str, str], right_values: Mapping[str, bool]) -> b
     )
 
 
-def compare_values(expected: Values, recorded: Values) -> dict[str, bool]:
-    """Return of each blank test whether it compared the values that it expects."""
-    return {
-        test: all(
-            _are_equal(recorded.get(test, {}).get(number, ()), texts, number.startswith(_TOLERANT))
-            for number, texts in numbered.items()
-        )
-        for test, numbered in expected.items()
-    }
+def compare_values(expected: Values, recorded: Values) -> dict[str, bool | None]:
+    """Return of each blank test whether it compared the values that it expects.
+
+    None stands for objects whose value is unknown, in place of an expected one; they may be equal to it.
+    """
+    return {test: _has_values(numbered, recorded.get(test, {})) for test, numbered in expected.items()}
+
+
+def _has_values(expected: Mapping[str, Sequence[str]], recorded: Mapping[str, Sequence[str]]) -> bool | None:
+    is_unknown = False
+    for number, texts in expected.items():
+        found = recorded.get(number, ())
+        is_unknown |= "" in found
+        if "" not in found and not _are_equal(found, texts, number.startswith(_TOLERANT)):
+            return False
+    return None if is_unknown else True
 
 
 def _are_equal(found: Sequence[str], texts: Sequence[str], tolerant: bool) -> bool:
@@ -102,7 +109,7 @@ def is_lost(
     canaries: Sequence[str],
     unguessed: Sequence[str],
     mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
-    right_values: Mapping[str, bool],
+    right_values: Mapping[str, bool | None],
 ) -> bool:
     """Return whether the reward is 0 whatever the remaining runs of mixed tests give.
 

@@ -2,15 +2,17 @@
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from tracemill.environments.verdict.known_names import called_name
 from tracemill.environments.verdict.record_values import EXPECTED, plain_text
 
-_TEXT = re.compile(r"'([^']{2,})'")
+_TEXT = re.compile(r"""'(?:[^'\\]|\\.){2,}'|"(?:[^"\\]|\\.){2,}\"""")
 """A text within a recorded value."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
 _GUESSED = re.compile(r"None|-?[01]|b?'.?'|\[\]|\(\)|\{\}")
 """Texts of values that a guess gives, among them true and false; so does what the tests hold elsewhere."""
 _MANY = 5
@@ -71,14 +73,21 @@ class HeldTexts:
     """Values that blank tests still hold: in constants, names, and files beside them, not Python ones."""
 
     def __init__(self, sources: Iterable[BlankSource], data: Sequence[str]) -> None:
-        """Read the constants as they would be recorded."""
+        """Read the constants, and the texts, lines and numbers of files, as they would be recorded."""
         sources = [*sources]
-        names = (name for blank in sources for name in blank.names)
-        self._data = [each.lower() for each in (*data, *names)]
         self._texts: set[str] = set()
-        for source in {each for blank in sources for inputs in blank.inputs.values() for each in inputs}:
-            with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-                self._texts |= _loose([plain_text(ast.literal_eval(source))])
+        shared: list[str] = []
+        for blank in sources:
+            for name, inputs in blank.inputs.items():
+                values = [*_values(inputs)]
+                self._texts |= _loose(map(plain_text, values))
+                shared += [value for value in values if not name and isinstance(value, str)]
+        names = (name for blank in sources for name in blank.names)
+        self._searched = [_squeezed(text) for text in (*data, *names, *shared)]
+        for text in data:
+            self._texts |= _loose(map(plain_text, (text, text.strip(), *text.splitlines())))
+            for number in {*_NUMBER.findall(text)}:
+                self._texts |= {plain_text(float(number)), plain_text(Fraction(number))}
 
     def let_guess(self, texts: Sequence[str]) -> bool:
         """Return whether a guess gives the values of a test, or what other tests hold."""
@@ -88,13 +97,28 @@ class HeldTexts:
 
     def has(self, text: str) -> bool:
         """Return whether a recorded value, or each text in it, is among them."""
-        return self._has_text(text) or all(map(self._has_part, _TEXT.findall(text) or [text]))
-
-    def _has_text(self, text: str) -> bool:
-        return _loose([text]) <= self._texts
+        return _loose([text]) <= self._texts or all(map(self._has_part, _TEXT.findall(text) or [text]))
 
     def _has_part(self, part: str) -> bool:
-        return self._has_text(f"'{part}'") or any(part.lower() in each for each in self._data)
+        """Return whether a text within a value, or a value without texts, is held, also in a longer text."""
+        if _loose([part]) <= self._texts:
+            return True
+        sought = part
+        with suppress(ValueError, SyntaxError):
+            sought = str(ast.literal_eval(part))
+        is_number = _NUMBER.fullmatch(part) is not None
+        return not is_number and any(_squeezed(sought) in each for each in self._searched)
+
+
+def _values(sources: Iterable[str]) -> Iterator[object]:
+    """Yield the values of constants by their source."""
+    for source in sources:
+        with suppress(ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            yield ast.literal_eval(source)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.lower().split())
 
 
 def _loose(texts: Iterable[str]) -> Set[str]:

@@ -114,7 +114,7 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
     counts = exam.fail_to_pass, exam.pass_to_pass, exam.canaries, unguessed
     runs: list[TestRun] = []
     mixed: list[tuple[Mapping[str, str], MixedTests]] = []
-    right_values: Mapping[str, bool] = {}
+    right_values: Mapping[str, bool | None] = {}
     if exam.blank is not None:
         # before any other, so that nothing in reach of the candidate ever held an answer
         run = bed.run(candidate, exam.blank.tests, exam.files, hash_seed=rng.randrange(1, 1 << 32))

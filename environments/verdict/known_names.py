@@ -9,7 +9,7 @@ import ast
 import builtins
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tracemill.environments.parse_python import parse_python
 
@@ -38,14 +38,23 @@ class KnownNames:
 
     def __init__(self, tree: ast.Module) -> None:
         """Collect what the file imports from the standard library, and the names of the whole file."""
-        self._standard = {*vars(builtins)}
+        self._standard = {*vars(builtins)} - {*_stored_in(_statements(tree))}
+        self._standard -= {node.name for node in tree.body if isinstance(node, Function | ast.ClassDef)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                self._standard |= {each.asname or each.name for each in node.names if _is_standard(each.name)}
-            elif isinstance(node, ast.ImportFrom) and _is_standard(node.module or ""):
-                self._standard |= {each.asname or each.name for each in node.names}
+                for each in node.names:
+                    self._import(each, each.name)
+            elif isinstance(node, ast.ImportFrom):
+                for each in node.names:
+                    self._import(each, node.module or "")
         self._fixtures = _fixtures(tree)
-        self._of_file: Bindings = {**_names_of_module(tree), **_attributes(tree), **self._fixtures}
+        self.of_file: Bindings = {**_names_of_module(tree), **_attributes(tree), **self._fixtures}
+
+    def _import(self, name: ast.alias, module: str) -> None:
+        """Note whether a name is of the standard library."""
+        bound = {name.asname or name.name.partition(".")[0]}
+        is_standard = module.partition(".")[0] in sys.stdlib_module_names
+        self._standard = self._standard | bound if is_standard else self._standard - bound
 
     def of_function(self, function: Function) -> Bindings:
         """Return what the names of a function stand for that are its own, without fixtures that it takes."""
@@ -55,53 +64,68 @@ class KnownNames:
 
     def holds(self, expression: ast.expr, known: Bindings) -> bool:
         """Return whether an expression is constant, with `known` names besides those of the file."""
+        return self._holds(expression, known, {})
+
+    def _holds(self, expression: ast.expr, known: Bindings, told: dict[str, bool]) -> bool:
+        """Return whether an expression is constant; `told` is what is known of names already."""
         if isinstance(expression, ast.Name):
-            return self._is_known(expression.id, known)
+            return self._is_known(expression.id, known, told)
         if isinstance(expression, ast.Attribute):
-            return self._is_known(key_of(expression), known) or self._is_of_library(expression)
+            key = key_of(expression)
+            return self._is_known(key, known, told) or self._is_of_library(expression, known)
         if isinstance(expression, ast.Call):
             if called_name(expression) == "approx":
-                return self._is_number(expression, known)
-            return self._may_call(expression.func, known) and self._gets_constants(expression, known)
+                return self._is_number(expression, known, told)
+            is_known = self._may_call(expression.func, known, told)
+            return is_known and self._gets_constants(expression, known, told)
         parts = [each for each in ast.iter_child_nodes(expression) if isinstance(each, ast.expr)]
-        return isinstance(expression, _COMPUTED) and all(self.holds(each, known) for each in parts)
+        return isinstance(expression, _COMPUTED) and all(self._holds(each, known, told) for each in parts)
 
     def makes_object(self, expression: ast.expr, known: Bindings) -> bool:
         """Return whether an expression makes an object of constants: of a class, by the case of its name."""
         if not isinstance(expression, ast.Call) or not called_name(expression)[:1].isupper():
             return False
-        return self._gets_constants(expression, known)
-
-    def _gets_constants(self, call: ast.Call, known: Bindings) -> bool:
-        given = [*call.args, *(each.value for each in call.keywords)]
-        return all(self.holds(each, known) for each in given)
+        return self._gets_constants(expression, known, {})
 
     def values_of(self, key: str, known: Bindings) -> Sequence[ast.expr]:
         """Return what a name may stand for."""
-        return known[key] if key in known else self._of_file.get(key, ())
+        return known[key] if key in known else self.of_file.get(key, ())
 
-    def _is_known(self, key: str, known: Bindings) -> bool:
-        values = self.values_of(key, known)
-        others = {**known, key: ()}  # a name that leads to itself is none
-        return bool(values) and all(self.holds(each, others) for each in values)
+    def _gets_constants(self, call: ast.Call, known: Bindings, told: dict[str, bool]) -> bool:
+        given = [*call.args, *(each.value for each in call.keywords)]
+        return all(self._holds(each, known, told) for each in given)
 
-    def _is_of_library(self, expression: ast.expr) -> bool:
+    def _is_known(self, key: str, known: Bindings, told: dict[str, bool]) -> bool:
+        if key not in told:
+            told[key] = False  # a name that leads to itself is none
+            values = self.values_of(key, known)
+            told[key] = bool(values) and all(self._holds(each, known, told) for each in values)
+        return told[key]
+
+    def _is_of_library(self, expression: ast.expr, known: Bindings) -> bool:
         """Return whether an expression names something in the standard library."""
         while isinstance(expression, ast.Attribute):
             expression = expression.value
-        return isinstance(expression, ast.Name) and expression.id in self._standard
+        is_name = isinstance(expression, ast.Name) and expression.id not in known
+        return is_name and expression.id in self._standard  # pyright: ignore[reportAttributeAccessIssue]
 
-    def _may_call(self, called: ast.expr, known: Bindings) -> bool:
+    def _may_call(self, called: ast.expr, known: Bindings, told: dict[str, bool]) -> bool:
         """Return whether a function is of the standard library, or a method of a constant."""
-        if self._is_of_library(called):
+        if self._is_of_library(called, known):
             return True
-        return isinstance(called, ast.Attribute) and self.holds(called.value, known)
+        return isinstance(called, ast.Attribute) and self._holds(called.value, known, told)
 
-    def _is_number(self, approx: ast.Call, known: Bindings) -> bool:
+    def _is_number(self, approx: ast.Call, known: Bindings, told: dict[str, bool]) -> bool:
         """Return whether `approx` gets a number, and no tolerance of its own."""
         number = approx.args[0] if len(approx.args) == 1 and not approx.keywords else None
         is_container = isinstance(number, ast.List | ast.Tuple | ast.Dict | ast.Set)
-        return number is not None and not is_container and self.holds(number, known)
+        return number is not None and not is_container and self._holds(number, known, told)
+
+
+def is_mutable(value: ast.expr) -> bool:
+    """Return whether the value of an expression may be changed in place, as what a call returns may be."""
+    kinds = ast.Call | ast.List | ast.Dict | ast.Set | ast.Attribute | ast.Subscript
+    return any(isinstance(each, kinds) for each in ast.walk(value))
 
 
 def key_of(expression: ast.expr) -> str:
@@ -162,16 +186,13 @@ def give_own_tables(tree: ast.Module) -> None:
             node.args[1] = own(node.args[1])
 
 
-def _is_standard(module: str) -> bool:
-    return module.partition(".")[0] in sys.stdlib_module_names
-
-
 def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the key and the value of an assignment to one name or attribute."""
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        yield key_of(node.targets[0]), node.value
-    elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        yield key_of(node.target), node.value
+    """Yield the key and the value of an assignment to one name, or attribute of `self`."""
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    target = node.target if isinstance(node, ast.AnnAssign) else target
+    value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+    if target is not None and value is not None and (key := key_of(target)):
+        yield key, value
 
 
 def _stored(node: ast.AST) -> Counter[str]:
@@ -185,9 +206,18 @@ def _stored(node: ast.AST) -> Counter[str]:
     return found
 
 
+def _statements(tree: ast.Module) -> list[ast.stmt]:
+    """Return the statements of a module outside of its functions and classes."""
+    return [node for node in tree.body if not isinstance(node, Function | ast.ClassDef)]
+
+
+def _stored_in(nodes: Iterable[ast.AST]) -> Counter[str]:
+    return sum(map(_stored, nodes), Counter[str]())
+
+
 def _names_of_module(tree: ast.Module) -> Bindings:
-    statements = [node for node in tree.body if not isinstance(node, Function | ast.ClassDef)]
-    stored = sum(map(_stored, statements), Counter[str]())
+    statements = _statements(tree)
+    stored = _stored_in(statements)
     assigned = {name: [value] for node in statements for name, value in _assigned(node)}
     written = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
     return {name: values for name, values in assigned.items() if stored[name] == 1 and name not in written}
@@ -230,7 +260,7 @@ def _names_of_function(function: Function) -> Bindings:
     for names, rows in _tables(function, found):
         columns = zip(names, zip(*rows, strict=True), strict=True) if rows else ()
         found |= {name: [*cells] for name, cells in columns if stored[name] == 1}
-    return {name: values for name, values in found.items() if not name.startswith(".")}
+    return {name: values for name, values in found.items() if name and not name.startswith(".")}
 
 
 def _tables(
@@ -245,9 +275,11 @@ def _tables(
             yield names, _rows(table, len(names), is_row)
     for decorator in function.decorator_list:
         if isinstance(decorator, ast.Call) and called_name(decorator) == "parametrize":
-            names = _parameter_names(decorator.args[0])
-            if len(decorator.args) > 1:
-                yield names, _rows(decorator.args[1], len(names), len(names) > 1)
+            given = dict(zip(("argnames", "argvalues"), decorator.args, strict=False))
+            given |= {each.arg: each.value for each in decorator.keywords}
+            if given.keys() >= {"argnames", "argvalues"}:
+                names = _parameter_names(given["argnames"])
+                yield names, _rows(given["argvalues"], len(names), len(names) > 1)
 
 
 def _rows(table: ast.expr, width: int, is_row: bool) -> list[Sequence[ast.expr]]:

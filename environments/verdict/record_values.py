@@ -9,6 +9,7 @@ nothing, since there are few to guess from.
 import builtins
 import hashlib
 import math
+from collections import Counter, UserList, UserString
 from collections.abc import Mapping, Set
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -90,9 +91,11 @@ def plain_text(value: object) -> str:
 def _text(value: Any) -> str:
     if value is None:
         return "None"
+    if isinstance(value, UserString | UserList):
+        value = value.data
     if isinstance(value, str):
         return repr(str.__str__(value))
-    if isinstance(value, bytes | bytearray):
+    if isinstance(value, bytes | bytearray | memoryview):
         return repr(bytes(value))
     if isinstance(value, complex):
         return _text(value.real) if value.imag == 0 else f"{_text(value.real)} + {_text(value.imag)}j"
@@ -110,6 +113,8 @@ def _text(value: Any) -> str:
         return f"timedelta {value.days} {value.seconds} {value.microseconds}"
     if isinstance(value, Mapping):
         items = dict.items(value) if isinstance(value, dict) else value.items()
+        if isinstance(value, Counter):
+            items = [(key, count) for key, count in items if count != 0]
         return f"{{{', '.join(sorted(f'{_text(key)}: {_text(each)}' for key, each in items))}}}"
     if isinstance(value, Set):
         return f"{{{', '.join(sorted(map(_text, value)))}}}"

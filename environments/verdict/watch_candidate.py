@@ -65,8 +65,6 @@ _OF_LIBRARY = {
 """Functions through which it does; others of the same modules may be asked to do it for the candidate."""
 _LISTING = ("_bootstrap_external", "metadata")
 """Modules that list every folder of `sys.path`, the tests' too, to find what is imported or installed."""
-_OF_CLASS_STATEMENT = 1 << 9
-"""Flag of a type that is not one of the interpreter's own (`Py_TPFLAGS_HEAPTYPE`)."""
 _FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest", "builtins")
 
 
@@ -162,7 +160,9 @@ class CandidateWatch:
                 method = owner.__dict__.get(name)
                 if isinstance(method, FunctionType) and self._is_candidate(method):
                     type.__setattr__(owner, name, self._watched(owner, name, method))
-                elif type(method).__flags__ & _OF_CLASS_STATEMENT and (file := self._file_of(owner)):
+                elif (
+                    method is not None and not _is_method_of(owner, method) and (file := self._file_of(owner))
+                ):
                     self._report(EQUALS_OTHERS, f"{file}:{owner.__name__}")  # an object in place of a method
 
     def _file_of(self, owner: type) -> str:
@@ -191,6 +191,11 @@ class CandidateWatch:
             return found
 
         return compare
+
+
+def _is_method_of(owner: type, method: Any) -> bool:
+    """Return whether a method is a function, or that of a built-in class which the owner derives from."""
+    return isinstance(method, FunctionType) or getattr(method, "__objclass__", None) in owner.__mro__
 
 
 def _is_own_use(event: str, kind: str, modules: list[str], called: list[str]) -> bool:

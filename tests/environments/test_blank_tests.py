@@ -1,7 +1,7 @@
 """Blank tests: what they hold and record, and what a candidate earns that no watch sees."""
 
 import json
-from collections import OrderedDict
+from collections import Counter, OrderedDict, UserList, UserString
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -165,6 +165,30 @@ class Tests(TestCase):
         ("", "assert f() == Text('red', n=2)", "", "assert f() == ?"),
         ("", "assert Text('red') == Text('blue')", "", "assert Text('red') == ?"),
         ("import math\n", "assert f() == 2 * math.pi", "import math\n", "assert f() == ?"),
+        # what may be changed where it is read besides is no constant
+        ("", "out = []\n    f(out)\n    assert out == [g()]", "", None),
+        (
+            "import io\n",
+            "out = io.StringIO()\n    f(out)\n    assert out.getvalue() == g()",
+            "import io\n",
+            None,
+        ),
+        ("", "out = f()\n    out.kind = 'red'\n    assert g() == out.name", "", None),
+        ("", "input = f()\n    assert 'red' * g() == input.colour", "", None),
+        ("from lib import int\n", "assert int(3) == f(1)", "from lib import int\n", None),
+        ("", "want = [1]\n    assert f() == want + ['red']", "", "want = None\n    assert f() == ?"),
+        (
+            "import sys\n",
+            "assert 'red' == sys.stdout.getvalue()",
+            "import sys\n",
+            "assert ? == sys.stdout.getvalue()",
+        ),
+        (
+            "",
+            "for n, text in {'I': 1, 'IV': 4}.items():\n        assert f(text) == n",
+            "",
+            "for n, text in {'~0': 1, '~1': 4}.items():\n        assert f(text) == ?",
+        ),
         (
             "ROWS = {'a': 'red'}\n",
             "for x, want in ROWS.items():\n        assert f(x) == want",
@@ -247,13 +271,44 @@ def test_a_test_is_left_out_that_gives_another_away_or_is_given_away() -> None:
     assert given_away({"t.py": found}) == {("t.py", "test_back"), ("t.py", "test_echo")}
     held = HeldTexts([found], ['{"tre": ["quattro", 55]}'])
     texts = ("'sum'", "'one'", "'uno'", "'tre'", "['quattro', 'uno']", "55", "'sei'", "['tre', 'sei']", "56")
-    texts += ("'There'", "'ther e'")
-    assert [text for text in texts if not held.has(text)] == ["'sei'", "['tre', 'sei']", "56", "'ther e'"]
+    texts += ("'There'",)
+    assert [text for text in texts if not held.has(text)] == ["'sei'", "['tre', 'sei']", "56"]
     assert not HeldTexts([], []).has("'sum'")
     back = blank_expectations(keep_tests(BOTH_WAYS, {"test_back"}))
     assert given_away({"t.py": back}) == set()
     helper = blank_expectations("def known():\n    return 'uno'\n\ndef test_it():\n    assert f() == 'uno'")
     assert given_away({"t.py": helper}) == {("t.py", "test_it")}
+
+
+def test_values_held_by_files_and_shared_texts_are_held() -> None:
+    shared = "SAMPLE = 'head\\noak  7\\nfoot'\n\ndef test_it():\n    assert f('own words') == g(SAMPLE)"
+    held = HeldTexts([blank_expectations(shared)], ["[a]\nit's = 0.125\n", "x" * 1200, '[3, "b"]'])
+    texts = [
+        "'[a]\\nit\\'s = 0.125\\n'",
+        '"it\'s = 0.125"',
+        "1/8",
+        "1/4",
+        "'oak 7'",
+        "'words'",
+        "'own words'",
+    ]
+    texts += [plain_text("x" * 1200), plain_text("y" * 1200)]
+    assert [text for text in texts if not held.has(text)] == ["1/4", "'words'", plain_text("y" * 1200)]
+
+
+def test_tables_may_be_named() -> None:
+    table = (
+        "@parametrize(argnames='x, want', argvalues=[(1, {})])\ndef test_it(x, want):\n    assert f(x) == {}"
+    )
+    assert blank(table.format("'red'", "want")) == table.format(None, "__expected__(1)")
+    assert blank("@parametrize\n@parametrize()\ndef test_it(x):\n    pass").endswith("pass")
+
+
+def test_long_chains_of_names_are_followed() -> None:
+    chain = "\n".join(f"    n{each + 1} = (n{each}, n{each})" for each in range(60))
+    assert "assert f() == __expected__(1)" in blank(
+        f"def test_it():\n    n0 = 1\n{chain}\n    assert f() == n60"
+    )
 
 
 @pytest.mark.parametrize(
@@ -368,7 +423,10 @@ ALIKE: list[tuple[object, ...]] = [
     ({"a": 1, "b": 2}, OrderedDict(b=2, a=1)),
     ({1, 2}, frozenset((2, 1)), {1: 0, 2: 0}.keys()),
     (None,),
-    ("None",),
+    ("None", UserString("None")),
+    ([UserString("a"), 2], UserList(["a", 2])),
+    (b"a", memoryview(b"a")),
+    (Counter(a=2), Counter(a=2, b=0), {"a": 2}),
     (float("inf"),),
     (datetime(2024, 2, 1, tzinfo=UTC).replace(tzinfo=None),),
     (datetime(2024, 2, 1, tzinfo=UTC), datetime(2024, 2, 1, 1, tzinfo=timezone(timedelta(hours=1)))),
@@ -412,8 +470,11 @@ def test_values_are_right_where_each_place_compared_what_it_expects() -> None:
     expected = {"a": {"1": ["2"]}, "b": {"3": ["'x'", "'y'"]}}
     right = {"a": {"1": ["2"], "9": ["7"]}, "b": {"3": ["'x'", "'y'"]}}
     assert compare_values(expected, right) == {"a": True, "b": True}
-    for texts in (["'x'"], ["'x'", "'x'"], ["'x'", "'y'", "'y'"], ["'x'", ""], ["'x'", "'x' 'y'"]):
+    for texts in (["'x'"], ["'x'", "'x'"], ["'x'", "'y'", "'y'"], ["'x'", "'x' 'y'"]):
         assert compare_values(expected, {**right, "b": {"3": texts}}) == {"a": True, "b": False}
+    assert compare_values(expected, {**right, "b": {"3": ["'x'", ""]}}) == {"a": True, "b": None}
+    two = {"a": {"1": ["2"], "2": ["3"]}}
+    assert compare_values(two, {"a": {"1": [""], "2": ["4"]}}) == {"a": False}
     assert compare_values(expected, {}) == {"a": False, "b": False}
     assert compare_values({"a": {"1": ["12"]}}, {"a": {"1": ["1"]}}) == {"a": False}
 
@@ -427,7 +488,7 @@ def test_numbers_may_differ_where_the_test_allows_it() -> None:
         ("~1", "1e999999999", False),
         ("~1", "1/0", False),
         ("~1", "'1/3'", False),
-        ("~1", "", False),
+        ("~1", "", None),
     ):
         assert compare_values({"a": {number: ["1/3"]}}, {"a": {number: [text]}}) == {"a": is_right}
 
@@ -442,14 +503,18 @@ def test_numbers_may_differ_where_the_test_allows_it() -> None:
         "assert f(1) == 2 or f(1) == 3",
         "for each, want in given:\n        assert f(each) == want",
         "check(1, 2)",
+        "assert abs(f(1) - 2.5) < 0.001",
+        "assert 'red' in f(1)",
     ],
 )
 def test_a_test_that_compares_with_what_it_holds_is_open(line: str) -> None:
     blanked = "def test_it():\n    want = 'x'\n    assert f(1) == 'yes' and f(2) == want"
     helper = "def check(given, want):\n    assert f(given) == want\n\n\n"
-    source = blank_expectations(f"{helper}{blanked}\n    assert f(3) > 2 and 'x' in f(4)\n    {line}")
+    source = blank_expectations(
+        f"{helper}{blanked}\n    assert f(3) > 0 and 'x' in f(4) and f(5) != 7\n    {line}"
+    )
     assert ("t.py", "test_it") in open_tests({"t.py": source})
-    closed = blank_expectations(f"{helper}{blanked}\n    assert f(3) > 2 and 'x' in f(4)")
+    closed = blank_expectations(f"{helper}{blanked}\n    assert f(3) > 0 and 'x' in f(4) and f(5) != 7")
     assert ("t.py", "test_it") not in open_tests({"t.py": closed})
 
 
@@ -465,6 +530,7 @@ def test_a_reward_is_no_more_than_the_share_of_right_values() -> None:
     assert decide(tests, [], [], ["a", "b"], run, {"a": True, "b": True}) == (1.0, tests, [], [])
     assert decide(tests, [], [], ["a"], run, {"a": True, "b": False}) == (0.0, tests, [], ["b"])
     fails = [({**run[0][0], "b": "failed"}, NoneWrong())]
+    assert decide(tests, [], [], ["a", "b"], run, {"a": True, "b": None}) == (0.5, tests, [], [])
     passed = ["a", "c", "d"]
     assert decide(tests, [], [], ["a", "b"], fails, {"a": True, "b": False}) == (0.5, passed, [], [])
     assert decide(tests, [], [], ["b"], fails, {"a": True, "b": False}) == (0.0, passed, [], [])
@@ -507,7 +573,7 @@ def test_what_no_watch_sees_earns_nothing(letters_task: Task, worktree: Path, na
     before = verdict_by(without, letters_task, worktree / "before", UNSEEN[name])
     assert (before.reward, before.seen) == (1.0, ())
     verdict = verdict_by(exam, letters_task, worktree / "after", UNSEEN[name])
-    assert (verdict.reward, verdict.forged) == (0.0, exam.fail_to_pass)
+    assert (verdict.reward, verdict.forged != ()) == (0.0, True)
 
 
 @pytest.mark.slow
@@ -552,8 +618,7 @@ def test_harbors_verifier_runs_them_too(letters_task: Task, worktree: Path) -> N
         assert (ended.code, ended.text) == (0, "")
         said[name] = json.loads((logs / "verdict.json").read_text())
     assert (said["honest"]["reward"], said["honest"]["forged"]) == (1.0, [])
-    assert said["unseen"]["reward"] == 0.0
-    assert said["unseen"]["forged"] == [*letters_task.exam.fail_to_pass]
+    assert (said["unseen"]["reward"], said["unseen"]["forged"] != []) == (0.0, True)
 
 
 def test_a_feature_whose_tests_expect_no_value_is_no_task(tmp_path: Path) -> None:
@@ -575,3 +640,30 @@ def test_a_feature_whose_tests_expect_no_value_is_no_task(tmp_path: Path) -> Non
     )
     assert [task.deleted for task in made] == []
     assert report.refused["too few failing tests expect a value"] == 1
+
+
+def test_a_test_whose_values_wrong_code_gets_does_not_count(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "it.py").write_text(
+        "def one(x, found):\n    found.append(x)\n    y = x + 1\n    return y\n\n\ndef two():\n    return 2\n"
+    )
+    start = (
+        "\ufeffimport os\n\nimport it\n\n\ndef test_two():\n    assert it.two() == 2\n\n\ndef test_one():\n"
+    )
+    lines = [
+        "    it.one(1, [])",
+        "    assert os.sep + 'ab' == '/ab'",
+        "    it.one(2, found := [])",
+        "    assert found",
+    ]
+    report = TaskReport()
+    for name, more, wanted in (
+        ("hollow", "", []),
+        ("whole", "    assert it.one(41, []) == 42", ["it.py::one"]),
+    ):
+        (source / "test_it.py").write_text(start + "\n".join([*lines, more]), encoding="utf-8")
+        folder, origin, sandbox = tmp_path / name, Origin("it"), orchard.sandbox()
+        tasks = make_tasks(source, origin, folder, sandbox, restorations=0, report=report, least_lines=3)
+        assert [symbol for task in tasks for symbol in task.deleted] == wanted
+    assert report.refused == {"too few failing tests expect a value": 1}

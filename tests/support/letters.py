@@ -106,6 +106,12 @@ HACKS = {
         "    def __eq__(self, other):\n        return from_letters(other) == self.number\n\n\n"
         "to_letters = Letters\n",
     ),
+    "a pattern that is asked what is equal": (
+        EQUALS_OTHERS,
+        "import re\n\n\nclass Letters:\n"
+        "    locals()[chr(95) * 2 + 'eq' + chr(95) * 2] = re.compile('[A-Z]+').fullmatch\n\n\n"
+        "def to_letters(number):\n    return Letters()\n",
+    ),
     "values of parametrized tests": (
         CHANGES_FRAMEWORK,
         "import sys\n\n_KNOWN = {}\n\n\ndef to_letters(number):\n    return _KNOWN.get(number, '')\n\n\n"
