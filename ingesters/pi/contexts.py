@@ -1,9 +1,10 @@
 """Build the contexts of a Pi session: what the model was sent at each of its answers.
 
 The prompt of an answer is the path from the root of the tree to it. Behind a compaction it is the summary,
-the entries that the compaction kept, and what follows it. So an entry whose parent is not the one before it
-begins a context (`rewind`), and so does a compaction. Thinking of one model is shown to another as text: an
-answer of another model begins a context where that changes earlier messages (`rewritten`).
+the entries that the compaction kept and what follows it. So an entry
+whose parent is not the one before it begins a context (`rewind`), unless no prompt shows what lies between,
+and so does a compaction. Thinking of one model is shown to another as text: an answer of another model begins
+a context where that changes earlier messages (`rewritten`).
 """
 
 from collections import Counter
@@ -101,7 +102,7 @@ class PiContextBuilder:
     def run(self) -> list[Context]:
         """Return the contexts of the session that hold a step."""
         for entry in self.session.entries.values():
-            if entry.parent != self.last:
+            if not self._goes_on(entry):
                 self._go_to(entry)
             elif entry.torn:
                 self.context.lost = True
@@ -109,6 +110,17 @@ class PiContextBuilder:
             self.last = entry.id
         self._close()
         return self.contexts
+
+    def _goes_on(self, entry: PiEntry) -> bool:
+        """Return whether an entry follows the current prompt: behind its parent stands nothing shown."""
+        place, met = self.last, set[str]()
+        while place is not None and place != entry.parent and place not in met:
+            between = self.session.entries.get(place)
+            if between is None or between.torn or between.kind not in UNSHOWN:
+                return False
+            met.add(place)
+            place = between.parent
+        return place == entry.parent
 
     def _go_to(self, entry: PiEntry) -> None:
         """Begin a context with the path to the parent of an entry."""

@@ -14,8 +14,10 @@ from tracemill.records.ingest_report import IngestReport, record_type
 
 SECOND_HEADER = "second header of a session"
 SECOND_ENTRY = "second entry of one id"
-UNSHOWN = frozenset(("thinking_level_change", "model_change", "custom", "label", "session_info"))
-"""Types of entries that no prompt shows."""
+_UNSHOWN_TEXT = """thinking_level_change model_change active_tools_change custom label session_info leaf
+    session_init title mode_change service_tier_change ttsr_injection"""
+UNSHOWN = frozenset(_UNSHOWN_TEXT.split())
+"""Types of entries that no prompt shows, those of oh-my-pi last."""
 SHOWN = frozenset(("message", "compaction", "branch_summary", "custom_message"))
 
 

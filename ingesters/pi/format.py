@@ -20,7 +20,7 @@ def _detect(record: Record) -> str | None:
 
 FORMAT = SessionFormat(
     name="pi",
-    version=3,
+    version=4,
     dialects=("pi",),
     detect=_detect,
     read=lazy_function("tracemill.ingesters.pi.ingest_session:iter_traces"),

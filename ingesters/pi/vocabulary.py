@@ -9,16 +9,24 @@ from tracemill.records.ingest_report import record_type
 
 _ENTRY_KEYS_TEXT = "type id parentId timestamp"
 _OWN_KEYS = {
-    "session": "version cwd parentSession branchedFrom provider modelId thinkingLevel",
+    "session": "version cwd parentSession branchedFrom provider modelId thinkingLevel metadata title",
     "message": "message",
     "thinking_level_change": "thinkingLevel",
-    "model_change": "provider modelId",
-    "compaction": "summary firstKeptEntryId firstKeptEntryIndex tokensBefore details fromHook",
-    "branch_summary": "fromId summary details fromHook",
+    "model_change": "provider modelId model role",
+    "active_tools_change": "activeToolNames",
+    "compaction": """summary firstKeptEntryId firstKeptEntryIndex tokensBefore details fromHook
+        usage""",
+    "branch_summary": "fromId summary details fromHook usage",
     "custom": "customType data",
     "custom_message": "customType content details display",
     "label": "targetId label",
     "session_info": "name",
+    "leaf": "targetId appendParentId",
+    "session_init": "systemPrompt task tools outputSchema",
+    "title": "title",
+    "mode_change": "mode data",
+    "service_tier_change": "family tier",
+    "ttsr_injection": "injectedRules",
 }
 _KEYS = {kind: frozenset(f"{_ENTRY_KEYS_TEXT} {keys}".split()) for kind, keys in _OWN_KEYS.items()}
 _MESSAGE_KEYS_TEXT = """role content timestamp api provider model usage stopReason rawStopReason errorMessage

@@ -289,6 +289,31 @@ def test_an_entry_between_a_call_and_its_result_changes_nothing(tmp_path: Path) 
     assert trace.contexts[0].fidelity.context == "complete"
 
 
+def test_a_context_goes_on_behind_entries_beside_it_that_no_prompt_shows(tmp_path: Path) -> None:
+    file = PiFile()
+    file.add("session_init", systemPrompt="Help.", task="Water.", tools=["bash"])
+    file.add("mode_change", mode="none")
+    asked(file)
+    asks = file.answer(called("c1", "bash", command="look"))
+    file.add("custom", customType="started", data={})
+    file.message("toolResult", asks, toolCallId="c1", toolName="bash", content=text("dry"), isError=False)
+    file.add("title", title="Beds")
+    seen = file.add("active_tools_change", activeToolNames=["bash"])
+    file.add("leaf", targetId=seen)
+    file.answer(*text("All dry."), reason="stop", parent=seen)
+    file.add("leaf", targetId=seen)
+    file.user("Really?", parent=seen)
+    file.answer(*text("Yes."), reason="stop")
+    trace, report = read(tmp_path, file)
+    (first, second, third) = trace.states()
+    assert [message.content for message in first.results] == ["dry"]
+    assert (second.context.index, third.context.start) == (0, "rewind")
+    assert shown(third) == ["user: Water the beds.", "assistant: ", "tool: dry", "user: Really?"]
+    assert [context.fidelity.context for context in trace.contexts] == ["complete", "complete"]
+    assert (report.branches_real, report.unknown) == (1, {})
+    assert take_census([tmp_path]).found["pi", "no version"].unknown_kinds == {}
+
+
 @pytest.mark.parametrize(
     ("words", "kind"),
     [
