@@ -1,7 +1,7 @@
 """Build the contexts of a Pi session: what the model was sent at each of its answers.
 
 The prompt of an answer is the path from the root of the tree to it. Behind a compaction it is the summary,
-the entries that the compaction kept and what follows it. So an entry
+the entries that the compaction kept or the messages that it holds itself, and what follows it. So an entry
 whose parent is not the one before it begins a context (`rewind`), unless no prompt shows what lies between,
 and so does a compaction. Thinking of one model is shown to another as text: an answer of another model begins
 a context where that changes earlier messages (`rewritten`).
@@ -15,7 +15,7 @@ from typing import Any
 from tracemill.ingesters.common.flags import BROKEN_OFF, NO_ACTION, OVER_LIMIT
 from tracemill.ingesters.common.growing_context import GrowingContext, StepMetadata
 from tracemill.ingesters.common.openai_messages import first_text
-from tracemill.ingesters.pi.entries import SHOWN, UNSHOWN, PiEntry, PiSession
+from tracemill.ingesters.pi.entries import SHOWN, UNSHOWN, PiEntry, PiSession, retained_entries
 from tracemill.ingesters.pi.messages import (
     CUT_OFF,
     ROLES,
@@ -142,6 +142,9 @@ class PiContextBuilder:
         `rooted` is True if the path begins at the root: entries kept from another path are not shown then.
         """
         compaction = path[place]
+        retained = retained_entries(compaction)
+        if retained is not None:
+            return [compaction, *retained], True
         kept_from = first_text(compaction.record.get("firstKeptEntryId"))
         index = compaction.record.get("firstKeptEntryIndex")
         if isinstance(index, int):
@@ -159,6 +162,8 @@ class PiContextBuilder:
             path, rooted = self.session.path_to(entry.id)
             self.shown, whole = self._compacted(path, len(path) - 1, rooted)
             self._begin("compaction", lost=not whole)
+            for each in retained_entries(entry) or ():
+                self.report.unknown.update(self._unread(each, each.message.get("role")))
             return
         message = entry.message
         if message.get("role") == "assistant" and message.get("stopReason") not in CUT_OFF:

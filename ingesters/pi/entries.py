@@ -42,6 +42,22 @@ class PiEntry:
         return first_text(self.record.get("timestamp")) or ""
 
 
+def retained_entries(compaction: PiEntry) -> list[PiEntry] | None:
+    """Return the messages that a compaction holds itself, as entries; None where it names kept ones."""
+    tail = compaction.record.get("retainedTail")
+    if not isinstance(tail, list):
+        return None
+    return [
+        PiEntry(
+            f"{compaction.id}/{place}",
+            compaction.id,
+            "message",
+            {"message": message, "timestamp": compaction.time},
+        )
+        for place, message in enumerate(tail)
+    ]
+
+
 @dataclass(slots=True)
 class PiSession:
     """The header of a file and its entries by id, in the order they were written."""

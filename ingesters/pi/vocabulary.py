@@ -14,7 +14,7 @@ _OWN_KEYS = {
     "thinking_level_change": "thinkingLevel",
     "model_change": "provider modelId model role",
     "active_tools_change": "activeToolNames",
-    "compaction": """summary firstKeptEntryId firstKeptEntryIndex tokensBefore details fromHook
+    "compaction": """summary firstKeptEntryId firstKeptEntryIndex retainedTail tokensBefore details fromHook
         usage""",
     "branch_summary": "fromId summary details fromHook usage",
     "custom": "customType data",

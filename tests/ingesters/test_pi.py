@@ -148,6 +148,46 @@ def test_a_compaction_shows_its_summary_then_what_it_kept(tmp_path: Path) -> Non
     assert report.compactions == 2
 
 
+def test_a_compaction_that_holds_the_messages_it_kept_shows_those(tmp_path: Path) -> None:
+    file = asked(PiFile())
+    step(file, 1)
+    tail = [
+        {"role": "user", "content": "And the trees."},
+        {"role": "assistant", "content": [called("c7", "bash", command="look")], "stopReason": "toolUse"},
+        {
+            "role": "toolResult",
+            "toolCallId": "c7",
+            "toolName": "bash",
+            "content": text("wet"),
+            "isError": True,
+        },
+    ]
+    behind = file.add("compaction", summary="Beds are wet.", tokensBefore=900, retainedTail=tail)
+    file.user("Go on.")
+    step(file, 2)
+    file.user("Otherwise.", parent=behind)
+    step(file, 3)
+    file.add(
+        "compaction", summary="Dry.", tokensBefore=9, retainedTail=[{"role": "oracle", "content": "Rain."}]
+    )
+    step(file, 4)
+    trace, report = read(tmp_path, file)
+    kept = [
+        "user: [summary of what came before]\n\nBeds are wet.",
+        "user: And the trees.",
+        "assistant: ",
+        "tool: wet",
+    ]
+    assert [shown(state) for state in trace.states()][1:3] == [
+        [*kept, "user: Go on."],
+        [*kept, "user: Otherwise."],
+    ]
+    assert [context.fidelity.context for context in trace.contexts] == [
+        *("complete", "approximate", "approximate", "lost"),
+    ]
+    assert (report.states, report.tool_errors, report.unknown) == (4, 0, {"message oracle": 1})
+
+
 def test_a_rewind_to_behind_a_compaction_is_shown_its_summary(tmp_path: Path) -> None:
     file = asked(PiFile())
     step(file, 1)
