@@ -35,7 +35,7 @@ def _beside(path: Path) -> Iterator[str]:
 
 FORMAT = SessionFormat(
     name="atif",
-    version=5,
+    version=6,
     dialects=("atif",),
     detect=_detect,
     detect_head=_detect_head,

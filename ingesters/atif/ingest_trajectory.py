@@ -194,10 +194,10 @@ def _trace_seed(run: Mapping[str, Any]) -> str:
 
 
 def _contexts(listed: list[Any], agent: Mapping[str, Any], report: IngestReport) -> list[Context]:
-    """Return the contexts of a trajectory; one after a compaction lacks the text that replaces history."""
+    """Return the contexts of a trajectory; a note that replaces the history begins one."""
     continued = "continuation_index" in as_mapping(agent.get("extra"))
     built: list[Context] = []
-    context = GrowingContext("compaction" if continued else "start")
+    context, known = GrowingContext("compaction" if continued else "start"), True
     for place, step in enumerate(listed):
         if step["source"] == "agent":
             _add_action(context, step, agent, report)
@@ -208,20 +208,31 @@ def _contexts(listed: list[Any], agent: Mapping[str, Any], report: IngestReport)
         else:
             report.flags[HARNESS_NOTE] += 1
             managed = as_mapping(as_mapping(step.get("extra")).get("context_management"))
-            if managed.get("type") == "compaction":
+            if managed.get("type") == "compaction" or managed.get("boundary") == "replace":
                 report.compactions += 1
-                _keep(built, context)
-                context = GrowingContext("compaction")
-    _keep(built, context)
+                _keep(built, context, known)
+                messages = _replacement(listed, step) if managed.get("boundary") == "replace" else []
+                context, known = GrowingContext("compaction", messages=messages), bool(messages)
+    _keep(built, context, known)
     return built
 
 
-def _keep(built: list[Context], context: GrowingContext) -> None:
-    """Add a finished context, unless it holds no step."""
+def _replacement(listed: list[Any], note: Mapping[str, Any]) -> list[Message]:
+    """Return the messages that replace the history at a note, none where the note does not hold its text."""
+    text = "\n".join(filter(None, (step_text(result.get("content")) for result in step_results(note))))
+    if not text.strip():
+        return []
+    first = listed[0]
+    prompt = [Message("system", step_text(first.get("message")))] if first["source"] == "system" else []
+    return [*prompt, Message("user", text)]
+
+
+def _keep(built: list[Context], context: GrowingContext, known: bool) -> None:
+    """Add a finished context, unless it holds no step. `known` says whether its beginning is recorded."""
     if context.steps:
         made = context.finish(len(built), ())
         lost_from = context.unanswered_from
-        if made.fidelity.context == "lost" or (built and context.start == "compaction"):
+        if made.fidelity.context == "lost" or not known:
             lost_from = 0
         lost = lost_from is not None and lost_from < len(made.steps)
         fidelity = Fidelity(made.fidelity.system, context="lost" if lost else "approximate")

@@ -70,6 +70,45 @@ def test_a_compaction_begins_a_context_that_lacks_its_history() -> None:
     assert report.compactions == 1
 
 
+def test_a_compaction_that_holds_what_replaced_the_history_shows_it(tmp_path: Path) -> None:
+    def note(*texts: str, kind: str = "compaction", boundary: str = "replace") -> dict[str, Any]:
+        results = [{"content": text} for text in texts]
+        managed = {"context_management": {"type": kind, "boundary": boundary}}
+        return {"source": "system", "message": "", "observation": {"results": results}, "extra": managed}
+
+    path = _write(
+        tmp_path / "trajectory.json",
+        [
+            {"source": "system", "message": "You count trees."},
+            {"source": "user", "message": "Count."},
+            {"source": "agent", "message": "One."},
+            note("One tree is counted."),
+            {"source": "agent", "message": "Two."},
+            note("Nothing is left.", kind="reset"),
+            {"source": "user", "message": "Go on."},
+            {"source": "agent", "message": "Three."},
+            note(""),
+            {"source": "agent", "message": "Four."},
+            note("A remark.", boundary="append"),
+            {"source": "agent", "message": "Five."},
+        ],
+    )
+    (trace,), report = _read(path)
+    assert [[message.content for message in state.messages] for state in trace.states()] == [
+        ["You count trees.", "Count."],
+        ["You count trees.", "One tree is counted."],
+        ["You count trees.", "Nothing is left.", "Go on."],
+        [],
+        [],
+    ]
+    assert [(c.start, c.fidelity.context, c.fidelity.system) for c in trace.contexts] == [
+        ("start", "approximate", "recorded"), ("compaction", "approximate", "recorded"),
+        ("compaction", "approximate", "recorded"), ("compaction", "lost", "absent"),
+        ("compaction", "lost", "absent"),
+    ]  # fmt: skip
+    assert report.compactions == 4
+
+
 def test_copied_steps_are_shown_and_no_steps() -> None:
     (trace,), report = _read(PLACE / "a_continued_trajectory")
     assert (trace.contexts[0].start, trace.step_count) == ("compaction", 2)
