@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tracemill.ingesters.common.chat_messages import make_chat_observation
@@ -13,7 +14,7 @@ from tracemill.ingesters.common.openai_messages import (
     openai_content_text,
     unread_content,
 )
-from tracemill.ingesters.reading.result_text import image_url_placeholder
+from tracemill.ingesters.reading.result_text import error_kind_of, image_url_placeholder
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Usage
@@ -87,31 +88,49 @@ def step_observations(step: Mapping[str, Any], action: Message, report: IngestRe
     """Return the results of a step as messages.
 
     A result that names no call is that of the only call, else a text of the user. A further result of a call
-    is joined to the one before by a line break; an equal or empty one is left out. Both are counted.
+    is joined to the one before by a line break; an equal or empty one is left out. Both are counted. The flag
+    of a result (`is_error` in its `extra`) is believed before its text.
     """
     waiting = [call.id for call in action.tool_calls]
     only = waiting[0] if len(waiting) == 1 else None
     observations: list[Message] = []
-    given: dict[str, tuple[int, list[str]]] = {}  # the place of a call's result, and its texts
+    given: dict[str, tuple[int, list[str], list[bool]]] = {}  # the place of a call's result, its texts, flags
     for result in step_results(step):
         text = step_text(result.get("content"))
         call_id = first_text(result.get("source_call_id")) or only
         if call_id is not None and call_id in waiting:
             waiting.remove(call_id)
-            given[call_id] = len(observations), [text]
-            observations.append(make_chat_observation("tool", text, call_id))
+            flags = _flag_of(result)
+            given[call_id] = len(observations), [text], flags
+            observations.append(_observation(text, call_id, flags))
         elif call_id is not None and call_id in given:
-            place, texts = given[call_id]
+            place, texts, flags = given[call_id]
             if not text or text in texts:
                 report.skipped[DUPLICATE_RESULT] += 1
                 continue
             texts.append(text)
+            flags += _flag_of(result)
             report.flags[FURTHER_RESULT] += 1
             joined = "\n".join(each for each in texts if each)
-            observations[place] = make_chat_observation("tool", joined, call_id)
+            observations[place] = _observation(joined, call_id, flags)
         elif text:
             observations.append(make_chat_observation("user", text))
     return observations
+
+
+def _flag_of(result: Mapping[str, Any]) -> list[bool]:
+    flag = as_mapping(result.get("extra")).get("is_error")
+    return [flag] if isinstance(flag, bool) else []
+
+
+def _observation(text: str, call_id: str, flags: list[bool]) -> Message:
+    """Return the result of a call, failed by its flags where it has some, else by its text."""
+    told = make_chat_observation("tool", text, call_id)
+    if not flags:
+        return told
+    failed = any(flags)
+    kind = told.error_kind or error_kind_of(text, True)
+    return replace(told, is_error=failed, error_kind=kind if failed else None)
 
 
 def step_metadata(step: Mapping[str, Any], agent: Mapping[str, Any]) -> StepMetadata:

@@ -15,6 +15,7 @@ from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.ingest_report import IngestReport
+from tracemill.records.message import ErrorKind
 from tracemill.records.trace import Trace
 from tracemill.teachers.core.presets import PRESETS
 
@@ -107,6 +108,31 @@ def test_a_compaction_that_holds_what_replaced_the_history_shows_it(tmp_path: Pa
         ("compaction", "lost", "absent"),
     ]  # fmt: skip
     assert report.compactions == 4
+
+
+def test_a_flag_of_a_result_is_believed_before_its_text(tmp_path: Path) -> None:
+    def result(number: int, text: str, **extra: Any) -> dict[str, Any]:
+        return {"source_call_id": f"c{number}", "content": text, "extra": extra}
+
+    results = [
+        result(1, "no such bed", is_error=True),
+        result(2, "Error: is what the page says", is_error=False),
+        result(3, "Exit code: 2", note="x"),
+        result(4, "half", is_error=False),
+        result(4, "torn", is_error=True),
+    ]
+    calls = [{"tool_call_id": f"c{n}", "function_name": "look", "arguments": {}} for n in range(1, 5)]
+    acts = {"source": "agent", "message": "", "tool_calls": calls, "observation": {"results": results}}
+    path = _write(tmp_path / "trajectory.json", [{"source": "user", "message": "Look."}, acts])
+    (trace,), report = _read(path)
+    (state,) = trace.states()
+    assert [(m.content, m.is_error, m.error_kind) for m in state.results] == [
+        ("no such bed", True, ErrorKind.UNKNOWN),
+        ("Error: is what the page says", False, None),
+        ("Exit code: 2", True, ErrorKind.EXIT_CODE),
+        ("half\ntorn", True, ErrorKind.UNKNOWN),
+    ]
+    assert report.tool_errors == 3
 
 
 def test_copied_steps_are_shown_and_no_steps() -> None:
