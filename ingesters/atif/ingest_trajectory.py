@@ -196,11 +196,12 @@ def _trace_seed(run: Mapping[str, Any]) -> str:
 def _contexts(listed: list[Any], agent: Mapping[str, Any], report: IngestReport) -> list[Context]:
     """Return the contexts of a trajectory; a note that replaces the history begins one."""
     continued = "continuation_index" in as_mapping(agent.get("extra"))
+    harness = harness_for(first_text(agent.get("name")) or "unknown").name
     built: list[Context] = []
     context, known = GrowingContext("compaction" if continued else "start"), True
     for place, step in enumerate(listed):
         if step["source"] == "agent":
-            _add_action(context, step, agent, report)
+            _add_action(context, step, agent, harness, report)
         elif step["source"] == "user":
             context.add_message(Message("user", step_text(step.get("message"))))
         elif place == 0:
@@ -241,7 +242,11 @@ def _keep(built: list[Context], context: GrowingContext, known: bool) -> None:
 
 
 def _add_action(
-    context: GrowingContext, step: Mapping[str, Any], agent: Mapping[str, Any], report: IngestReport
+    context: GrowingContext,
+    step: Mapping[str, Any],
+    agent: Mapping[str, Any],
+    harness: str,
+    report: IngestReport,
 ) -> None:
     action = step_action(step)
     if action.content.strip() or action.tool_calls:
@@ -251,7 +256,7 @@ def _add_action(
             report.flags[COPIED if step.get("is_copied_context") else NO_MODEL] += 1
     else:
         report.flags[NO_ACTION] += 1
-    for message in step_observations(step, action, report):
+    for message in step_observations(step, action, harness, report):
         if message.role == "user":
             context.add_message(message)
         elif reason := context.add_result(message):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tracemill.ingesters.common.chat_messages import make_chat_observation
+from tracemill.ingesters.common.codex_results import codex_error
 from tracemill.ingesters.common.growing_context import DUPLICATE_RESULT, StepMetadata
 from tracemill.ingesters.common.openai_messages import (
     as_mapping,
@@ -84,8 +85,10 @@ def step_action(step: Mapping[str, Any]) -> Message:
     return Message("assistant", step_text(step.get("message")), calls, reasoning=thought)
 
 
-def step_observations(step: Mapping[str, Any], action: Message, report: IngestReport) -> list[Message]:
-    """Return the results of a step as messages.
+def step_observations(
+    step: Mapping[str, Any], action: Message, harness: str, report: IngestReport
+) -> list[Message]:
+    """Return the results of a step as messages. `harness` is the agent, whose texts tell failures.
 
     A result that names no call is that of the only call, else a text of the user. A further result of a call
     is joined to the one before by a line break; an equal or empty one is left out. Both are counted. The flag
@@ -102,7 +105,7 @@ def step_observations(step: Mapping[str, Any], action: Message, report: IngestRe
             waiting.remove(call_id)
             flags = _flag_of(result)
             given[call_id] = len(observations), [text], flags
-            observations.append(_observation(text, call_id, flags))
+            observations.append(_observation(text, call_id, flags, harness))
         elif call_id is not None and call_id in given:
             place, texts, flags = given[call_id]
             if not text or text in texts:
@@ -112,7 +115,7 @@ def step_observations(step: Mapping[str, Any], action: Message, report: IngestRe
             flags += _flag_of(result)
             report.flags[FURTHER_RESULT] += 1
             joined = "\n".join(each for each in texts if each)
-            observations[place] = _observation(joined, call_id, flags)
+            observations[place] = _observation(joined, call_id, flags, harness)
         elif text:
             observations.append(make_chat_observation("user", text))
     return observations
@@ -123,9 +126,12 @@ def _flag_of(result: Mapping[str, Any]) -> list[bool]:
     return [flag] if isinstance(flag, bool) else []
 
 
-def _observation(text: str, call_id: str, flags: list[bool]) -> Message:
+def _observation(text: str, call_id: str, flags: list[bool], harness: str) -> Message:
     """Return the result of a call, failed by its flags where it has some, else by its text."""
     told = make_chat_observation("tool", text, call_id)
+    failed, kind = codex_error(text) if harness == "codex" else (None, None)
+    if failed is not None:
+        told = replace(told, is_error=failed, error_kind=kind)
     if not flags:
         return told
     failed = any(flags)

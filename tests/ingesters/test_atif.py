@@ -135,6 +135,25 @@ def test_a_flag_of_a_result_is_believed_before_its_text(tmp_path: Path) -> None:
     assert report.tool_errors == 3
 
 
+@pytest.mark.parametrize(("agent", "failed"), [("codex", 3), ("openhands", 0)])
+def test_results_of_codex_fail_in_its_words(tmp_path: Path, agent: str, failed: int) -> None:
+    head = "Chunk ID: 1a\nWall time: 0.1 seconds\nProcess exited with code"
+    texts = [
+        f"{head} 1\nOutput:\nno bed",
+        f"Command: grep bed\n{head} 2\nOutput:\n",
+        f"{head} 0\nOutput:\nProcess exited with code 1",
+        "exec_command failed for `ls`",
+    ]
+    calls = [{"tool_call_id": f"c{n}", "function_name": "exec_command", "arguments": {}} for n in range(4)]
+    results = [{"source_call_id": f"c{n}", "content": text} for n, text in enumerate(texts)]
+    acts = {"source": "agent", "message": "", "tool_calls": calls, "observation": {"results": results}}
+    steps = [{"source": "user", "message": "Look."}, acts]
+    path = _write(tmp_path / "trajectory.json", steps, agent={"name": agent, "version": "1"})
+    (trace,), report = _read(path)
+    (state,) = trace.states()
+    assert report.tool_errors == failed == sum(result.is_error is True for result in state.results)
+
+
 def test_copied_steps_are_shown_and_no_steps() -> None:
     (trace,), report = _read(PLACE / "a_continued_trajectory")
     assert (trace.contexts[0].start, trace.step_count) == ("compaction", 2)
