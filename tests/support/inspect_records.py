@@ -229,7 +229,7 @@ def recorded_prompts(sample: dict[str, Any]) -> Iterator[tuple[Event, list[tuple
             return {key: fill(each) for key, each in value.items()}
         return [fill(each) for each in value] if isinstance(value, list) else value
 
-    for event in sample["events"]:
+    for event in sample.get("events") or ():
         if event["event"] != "model":
             continue
         sent = event["input"] or [
