@@ -15,7 +15,12 @@ import pytest
 from letters import HACKS, HONEST, candidate
 
 from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
-from tracemill.environments.sandbox.python_runtime import PYTHON, shared_packages
+from tracemill.environments.sandbox.python_runtime import (
+    PYTHON,
+    TEST_PACKAGES,
+    make_readable,
+    shared_packages,
+)
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task
 from tracemill.environments.verdict.blank_tests import blank_expectations, keep_tests
@@ -542,6 +547,40 @@ def test_a_verdict_ends_where_no_blank_test_passed() -> None:
     assert not is_unsolved({"a": "passed"}, {"a": False})  # forged, or answered wrongly
     assert not is_unsolved({"a": "failed"}, {"a": True})
     assert not is_unsolved({}, {})
+
+
+TELLING = """
+import os
+from unittest import TestCase
+import pytest
+
+def told(path=""):
+    return f"{path} {dict(os.environ)}"
+
+def test_red(tmp_path):
+    assert told(tmp_path) == __expected__(1)
+
+class TestBlue(TestCase):
+    def test_blue(self):
+        self.assertEqual(told(), __expected__(2))
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_green(tmp_path, n):
+    assert told(tmp_path) == __expected__(3)
+"""
+"""Blank tests that record what pytest tells the process of them."""
+
+
+def test_names_of_tests_are_not_told_to_the_process(worktree: Path) -> None:
+    (worktree / "test_it.py").write_text(TELLING)
+    (worktree / "code").mkdir()
+    bed = TestBed(orchard.sandbox(), shared_packages(TEST_PACKAGES))
+    run = bed.run(make_readable(worktree / "code"), make_readable(worktree), ["test_it.py"])
+    tests = ["test_red", "TestBlue::test_blue", "test_green[0]", "test_green[1]"]
+    assert run.outcomes == {f"test_it.py::{test}": "passed" for test in tests}
+    told = [text for numbered in run.values.values() for texts in numbered.values() for text in texts]
+    assert (len(told), str(told).count("PYTEST_CURRENT_TEST")) == (4, 0)
+    assert not [colour for colour in ("red", "blue", "Blue", "green") if colour in str(told)]
 
 
 def verdict_by(exam: TaskTests, task: Task, folder: Path, code: str) -> Verdict:
