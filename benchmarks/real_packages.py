@@ -35,7 +35,6 @@ PACKAGES = (
     "cachetools==5.5.0",
     "jmespath==1.0.1",
     "semver==3.0.4",
-    "toolz==1.0.0",
 )
 
 
