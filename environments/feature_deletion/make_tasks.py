@@ -156,10 +156,8 @@ class TestedRepository:
             kept[_file(test)].add(_function(test))
         sources: dict[str, BlankSource] = {}
         for path in sorted(self.tree.tests.rglob("*.py")):
-            file, source = (
-                path.relative_to(self.tree.tests).as_posix(),
-                path.read_text("utf-8-sig", "replace"),
-            )
+            file = path.relative_to(self.tree.tests).as_posix()
+            source = path.read_text("utf-8-sig", "replace")
             sources[file] = blank_expectations(keep_tests(source, kept[file]))
         left_out = given_away(sources)
         folder = Path(tempfile.mkdtemp(prefix="blank-", dir=self._work))
