@@ -182,8 +182,11 @@ def give_own_tables(tree: ast.Module) -> None:
     for node in ast.walk(tree):
         if isinstance(node, ast.For):
             node.iter = own(node.iter)
-        elif isinstance(node, ast.Call) and called_name(node) == "parametrize" and len(node.args) > 1:
-            node.args[1] = own(node.args[1])
+        elif isinstance(node, ast.Call) and called_name(node) == "parametrize":
+            given = {each.arg: each.value for each in node.keywords}
+            named = [given[name] for name in ("argnames", "argvalues")[len(node.args) :] if name in given]
+            node.keywords = [each for each in node.keywords if each.value not in named]
+            node.args = [*node.args[:1], *map(own, [*node.args[1:], *named])]
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
@@ -273,13 +276,10 @@ def _tables(
             names = [key_of(each) for each in node.target.elts] if is_row else [key_of(node.target)]  # pyright: ignore
             table = next(iter(known.get(key_of(node.iter), ())), node.iter)
             yield names, _rows(table, len(names), is_row)
-    for decorator in function.decorator_list:
-        if isinstance(decorator, ast.Call) and called_name(decorator) == "parametrize":
-            given = dict(zip(("argnames", "argvalues"), decorator.args, strict=False))
-            given |= {each.arg: each.value for each in decorator.keywords}
-            if given.keys() >= {"argnames", "argvalues"}:
-                names = _parameter_names(given["argnames"])
-                yield names, _rows(given["argvalues"], len(names), len(names) > 1)
+    for call in function.decorator_list:
+        if isinstance(call, ast.Call) and called_name(call) == "parametrize" and len(call.args) > 1:
+            names = _parameter_names(call.args[0])
+            yield names, _rows(call.args[1], len(names), len(names) > 1)
 
 
 def _rows(table: ast.expr, width: int, is_row: bool) -> list[Sequence[ast.expr]]:

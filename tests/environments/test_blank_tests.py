@@ -302,10 +302,11 @@ def test_values_held_by_files_and_shared_texts_are_held() -> None:
 
 
 def test_tables_may_be_named() -> None:
-    table = (
-        "@parametrize(argnames='x, want', argvalues=[(1, {})])\ndef test_it(x, want):\n    assert f(x) == {}"
-    )
-    assert blank(table.format("'red'", "want")) == table.format(None, "__expected__(1)")
+    rows = "CASES = [(1, 'red')]\n\n"
+    table = "@parametrize({})\ndef test_it(x, want):\n    assert f(x) == {}"
+    blanked = table.format("'x, want', [(1, None)]", "__expected__(1)")
+    for given in ("'x, want', CASES", "'x, want', argvalues=CASES", "argvalues=CASES, argnames='x, want'"):
+        assert blank(rows + table.format(given, "want")) == blanked
     assert blank("@parametrize\n@parametrize()\ndef test_it(x):\n    pass").endswith("pass")
 
 
