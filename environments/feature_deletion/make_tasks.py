@@ -194,9 +194,10 @@ class TestedRepository:
     ) -> tuple[Path, TaskTests] | None:
         """Delete a feature and check it; None, counted in `report`, if a check refuses it."""
         broken = make_readable(delete_feature(self.tree, feature, self._work / f"deleted-{number}"))
-        idle = make_readable(delete_feature(self.tree, feature, self._work / f"idle-{number}", "return None"))
         faulty = self._planted_faults(feature, faults)
-        exam = self.gates(broken, restorations, report, idle=idle, faulty=faulty)
+        with tempfile.TemporaryDirectory(prefix="idle-", dir=self._work) as scratch:
+            idle = make_readable(delete_feature(self.tree, feature, Path(scratch) / "code", "return None"))
+            exam = self.gates(broken, restorations, report, idle=idle, faulty=faulty)
         return None if exam is None else (broken, exam)
 
     def gates(
