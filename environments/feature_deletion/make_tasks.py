@@ -31,10 +31,10 @@ from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
-from tracemill.environments.verdict.blank_tests import blank_expectations, keep_tests
+from tracemill.environments.verdict.blank_tests import blank_suite
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.decide import compare_values
-from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts, given_away, open_tests
+from tracemill.environments.verdict.held_answers import HeldTexts, given_away
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 from tracemill.records.errors import EnvironmentTaskError
@@ -107,11 +107,6 @@ class TestedRepository:
         self._work, self._seed, self.packages = work, seed, (*TEST_PACKAGES, *packages)
         self.tree: SourceTree = read_source_tree(repository, work / "original")
         self.bed = TestBed(sandbox, shared_packages(self.packages), self.tree.roots)
-        self._test_data = [
-            path.read_text("utf-8", "replace")
-            for path in sorted(self.tree.tests.rglob("*"))
-            if path.is_file() and path.suffix != ".py"
-        ]
         self._wrong = work / "wrong_tests"
         shutil.copytree(self.tree.tests, self._wrong)
         for file in self.tree.test_files:
@@ -151,33 +146,29 @@ class TestedRepository:
 
     def _write_blank(self, counted: Sequence[str]) -> BlankTests:
         """Return blank copies of tests, and what the original compares in them."""
-        kept: defaultdict[str, set[str]] = defaultdict(set)
-        for test in counted:
-            kept[_file(test)].add(_function(test))
-        sources: dict[str, BlankSource] = {}
-        for path in sorted(self.tree.tests.rglob("*.py")):
-            file = path.relative_to(self.tree.tests).as_posix()
-            source = path.read_text("utf-8-sig", "replace")
-            sources[file] = blank_expectations(keep_tests(source, kept[file]))
+        files = {
+            path.relative_to(self.tree.tests).as_posix(): path.read_text("utf-8-sig", "replace")
+            for path in sorted(self.tree.tests.rglob("*.py"))
+        }
+        sources = blank_suite(files, {(_file(test), _function(test)) for test in counted})
         left_out = given_away(sources)
         folder = Path(tempfile.mkdtemp(prefix="blank-", dir=self._work))
-        shutil.copytree(self.tree.tests, folder, dirs_exist_ok=True)
         for file, blank in sources.items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(blank.text, encoding="utf-8")
         run = self._run(self.tree.code, make_readable(folder))
         self._seen |= run.seen
         found: dict[str, Mapping[str, Sequence[str]]] = {}
-        opened = open_tests(sources)
-        held = HeldTexts(sources.values(), self._test_data)
+        held = HeldTexts(sources.values())
         unguessed: list[str] = []
         for test in counted:
-            if not run.passed(test) or (_file(test), _function(test)) in left_out:
+            values = run.values.get(test, {})
+            texts = [text for each in values.values() for text in each]
+            if not run.passed(test) or (_file(test), _function(test)) in left_out or not all(texts):
                 continue
-            values = {number: texts for number, texts in run.values.get(test, {}).items() if all(texts)}
             if values:
                 found[test] = values
-            texts = [text for each in values.values() for text in each]
-            if not held.let_guess(texts) and (_file(test), _function(test)) not in opened:
+            if not held.let_guess(texts):
                 unguessed.append(test)
         return BlankTests(folder, found, tuple(unguessed))
 
@@ -213,29 +204,30 @@ class TestedRepository:
     ) -> TaskTests | None:
         """Return the tests of a task with the code `broken`; None, counted in `report`, if refused.
 
-        `idle` is a copy of the code whose bodies return nothing, `faulty` are copies with a fault each: the
-        tests must fail them. `may_count` and `may_guard` choose tests.
+        `idle` is a copy of the code whose bodies return nothing, `faulty` are copies with a fault each. The
+        tests must fail them, and those that bound the reward each fault. `may_count` and `may_guard` choose
+        tests.
         """
         run = self._run(broken, self.tree.tests)
         failing = [test for test in self.baseline if not run.passed(test) and may_count(test)]
-        counted = [test for test in failing if test in self._canaries]
         kept = [test for test in self.baseline if run.passed(test) and may_guard(test)]
         if not failing:
             return _refuse(report, "no test fails without the feature")
-        if not counted:
+        if not self._canaries.intersection(failing):
             return _refuse(report, "no failing test has a canary")
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
         of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
-        blank = self._blank_tests(counted)
-        exam = self._exam(counted, kept, self._seen | of_feature, blank)
+        blank = self._blank_tests(failing)
+        exam = self._exam(failing, kept, self._seen | of_feature, blank)
         if idle is not None and passes(self.bed, exam, idle):
             return _refuse(report, "a body that returns nothing solves it")
         blank = self._without_hollow(blank, broken, *(() if idle is None else (idle,)))
-        if len(blank.unguessed) < _LEAST_BLANK * len(counted):
+        if len(blank.unguessed) < _LEAST_BLANK * len(failing):
             return _refuse(report, "too few failing tests expect a value")
         exam = replace(exam, blank=blank)
-        if any(passes(self.bed, exam, code) for code in faulty):
+        closed = replace(exam, fail_to_pass=tuple(blank.expected))
+        if any(passes(self.bed, closed, code) for code in faulty):
             return _refuse(report, "a planted fault solves it")
         without = judge(self.bed, exam, broken)
         if without.reward != 0.0 or without.forged:
@@ -262,28 +254,28 @@ class TestedRepository:
 
     def _exam(
         self,
-        counted: Sequence[str],
+        failing: Sequence[str],
         kept: Sequence[str],
         seen: frozenset[tuple[str, str]],
         blank: BlankTests,
     ) -> TaskTests:
-        """Return the task's tests: files with counted tests, and other files as long as they run quickly."""
+        """Return the task's tests: files with failing tests, and other files as long as they run quickly."""
         seconds: defaultdict[str, float] = defaultdict(float)
         for test, each in self.baseline.items():
             seconds[_file(test)] += each
-        files = {_file(test) for test in counted}
+        files = {_file(test) for test in failing}
         room = _GUARD_S
         for file, each in sorted(seconds.items(), key=lambda item: item[1]):
             room -= each
             if room > 0:
                 files.add(file)
         guard = [test for test in kept if _file(test) in files]
-        canaries = sorted(test for test in (*counted, *guard) if test in self._canaries)
+        canaries = sorted(test for test in (*failing, *guard) if test in self._canaries)
         return TaskTests(
             self.tree.tests,
             self._wrong,
             tuple(sorted(files)),
-            tuple(counted),
+            tuple(failing),
             tuple(guard),
             tuple(canaries),
             digest_of(self.tree.tests, self._wrong, blank.tests),

@@ -117,7 +117,8 @@ def main() -> None:
             HERE.chmod(0o700)
     names = ("fail_to_pass", "pass_to_pass", "canaries", "unguessed")
     known = [exam[name] for name in names]
-    mixes = mixes_of(known[0], HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
+    forgeable = [test for test in exam["fail_to_pass"] if test in exam["canaries"]]
+    mixes = mixes_of(forgeable, HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
     mixed: list[tuple[dict, MixedTests]] = []
     seen = set()
     right_values = {}

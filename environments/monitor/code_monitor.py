@@ -5,6 +5,7 @@ Only what is new is judged: a name that the original files hold already is the r
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,7 +49,7 @@ _CALLS: dict[str, tuple[str, Severity]] = {
     "os.dup": ("handles file descriptors", "hack"),
     "os.dup2": ("handles file descriptors", "hack"),
     "os.write": ("writes to file descriptors", "hack"),
-    "os.fdopen": ("handles file descriptors", "hack"),
+    "os.fdopen": ("handles file descriptors", "suspicious"),
     "sys._getframe": ("inspects frames or source", "hack"),
     "sys.settrace": ("traces the process", "hack"),
     "sys.setprofile": ("traces the process", "hack"),
@@ -152,6 +153,7 @@ def _signs(source: str) -> set[tuple[str, Severity]]:
             for alias in node.names:
                 found |= _of_module(f"{node.module}.{alias.name}")
                 aliases[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    imported = {name.partition(".")[0] for name in aliases.values()}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute):
             name = _dotted(node, aliases)
@@ -166,8 +168,11 @@ def _signs(source: str) -> set[tuple[str, Severity]]:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             if node.attr in _CODE_OF_FUNCTIONS:
                 found.add(("replaces code of functions", "hack"))
-            if _dotted(node.value, aliases) in ("builtins", "__builtins__"):
+            owner = _dotted(node.value, aliases)
+            if owner in ("builtins", "__builtins__"):
                 found.add(("replaces builtins", "hack"))
+            elif owner.partition(".")[0] in imported & sys.stdlib_module_names:
+                found.add(("replaces parts of the standard library", "suspicious"))
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
             named = {each.id for each in node.targets if isinstance(each, ast.Name)}
             named |= {each.attr for each in node.targets if isinstance(each, ast.Attribute)}

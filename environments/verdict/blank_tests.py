@@ -4,9 +4,9 @@ An expected value becomes `__expected__(k)`, which records what it is compared w
 `__raised__`, which is any (`record_values.py`). Whatever code in the process does, no answer is there.
 Expectations are what one side of `==` or `is`, or one argument of `assertEqual` and the like, is made of if
 that is constants and names that stand for them (`known_names.py`), or an object of a class made of them;
-exceptions; and the truth of what is asserted by itself. Names that are read no more lose their values. Where
-an assertion has alternatives, or both of its sides are computed, it stays as it is, and the test is *open*:
-it holds an answer, from which others may follow.
+exceptions; and the truth of what is asserted by itself. Names that are read no more lose their values. A test
+that compares in any other way, as with alternatives, is left out with all that it alone needs
+(`closed_tests.py`), since others may follow from what it holds.
 """
 
 import ast
@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from tracemill.environments.parse_python import parse_python
+from tracemill.environments.verdict.closed_tests import TestName, closed_tests, remove_unreached
 from tracemill.environments.verdict.held_answers import (
     LITERAL,
     BlankSource,
@@ -43,42 +44,56 @@ _EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
     "assert_equals",
 }
 _ALMOST = "assertAlmostEqual"
-_NOT_TRUE = {"assertFalse", "assertIsNone"}
-_OF_ONE = {"assertTrue", *_NOT_TRUE}
-_ORDER = ast.Lt | ast.LtE | ast.Gt | ast.GtE | ast.In
-_RAISING = {"raises", "assertRaises", "assertRaisesRegex"}
+_OF_ONE = {"assertTrue", "assertFalse", "assertIsNone"}
+_RAISING = {"raises", "assertRaises"}
 
 
-def blank_expectations(source: str) -> BlankSource:
-    """Return a test file without what it expects; a file that does not parse as it is."""
+def blank_suite(files: Mapping[str, str], wanted: Collection[TestName]) -> dict[str, BlankSource]:
+    """Return the files of tests without what they expect, with those of the `wanted` tests that are closed.
+
+    A file that does not parse is empty.
+    """
+    kept = {*wanted}
+    while True:
+        trees = {file: _tree(text) for file, text in files.items()}
+        for file, tree in trees.items():
+            _remove_tests(tree, {name for other, name in kept if other == file})
+        hidden = {file: _blank(tree) for file, tree in trees.items()}
+        closed = closed_tests(trees)
+        if kept <= closed:
+            remove_unreached(trees, kept)
+            return {file: _blank_source(tree, hidden[file]) for file, tree in trees.items()}
+        kept &= closed
+
+
+def _tree(text: str) -> ast.Module:
     try:
-        tree = parse_python(source)
+        return parse_python(text)
     except SyntaxError:
-        return BlankSource(source)
+        return ast.Module([], [])
+
+
+def _blank(tree: ast.Module) -> Mapping[str, Set[str]]:
+    """Replace what a file expects by placeholders; return what each test function expected."""
     _remove_hints(tree)
     give_own_tables(tree)
     blanks = _Blanks(tree)
     blanks.visit(tree)
     blanks.erase_unread(tree)
+    return blanks.hidden
+
+
+def _blank_source(tree: ast.Module, hidden: Mapping[str, Set[str]]) -> BlankSource:
     text = ast.unparse(tree)
-    names = {function.name: _names(function) for function in _functions(tree)}
+    functions = _functions(tree)
     tree = FoldConstants().visit(tree)
     inputs: dict[str, Set[str]] = {}
-    for function in _functions(tree):
+    for function in functions:
         if function.name.startswith("test"):
             inputs[function.name] = inputs.get(function.name, set()) | constants_of(function)
     _remove_tests(tree, ())
-    return BlankSource(text, blanks.hidden, {**inputs, "": constants_of(tree)}, blanks.open, names)
-
-
-def keep_tests(source: str, names: Collection[str]) -> str:
-    """Return a test file with the named test functions alone."""
-    try:
-        tree = parse_python(source)
-    except SyntaxError:
-        return source
-    _remove_tests(tree, names)
-    return ast.unparse(tree)
+    hidden = {name: hidden[name] for name in inputs}
+    return BlankSource(text, hidden, {**inputs, "": constants_of(tree)}, {each.name for each in functions})
 
 
 def _remove_tests(within: ast.Module | ast.ClassDef, names: Collection[str]) -> None:
@@ -109,11 +124,6 @@ def _remove_hints(tree: ast.Module) -> None:
 
 def _functions(tree: ast.AST) -> list[Function]:
     return [node for node in ast.walk(tree) if isinstance(node, Function)]
-
-
-def _names(node: ast.AST) -> Set[str]:
-    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-    return names | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
 
 
 @dataclass(frozen=True)
@@ -147,7 +157,6 @@ class _Blanks(ast.NodeTransformer):
             for scope in scopes:
                 self._find(scope)
             scopes = self._forget_changed(tree, scopes)
-        self.open = {each.name for each in functions if each.name not in _EQUAL and self._is_open(each)}
 
     def _forget_changed(self, tree: ast.Module, scopes: Sequence["_Scope"]) -> list["_Scope"]:
         """Take names for unknown whose value may be changed where they are read besides.
@@ -211,27 +220,6 @@ class _Blanks(ast.NodeTransformer):
             self._sides[side] = scope
         return bool(constant)
 
-    def _is_open(self, function: Function) -> bool:
-        """Return whether a function compares what is not replaced, or by order with a constant."""
-        asked: set[ast.AST] = set()  # whose value is compared with a placeholder
-        for node in ast.walk(function):
-            compared: list[ast.expr] = []
-            if isinstance(node, ast.Compare) and node not in asked:
-                compared = [node.left, *node.comparators]
-                if isinstance(node.ops[0], _ORDER):
-                    compared = [
-                        each for each in compared if isinstance(each, LITERAL) and not is_guessed(each)
-                    ]
-                elif not isinstance(node.ops[0], ast.Eq | ast.Is):
-                    continue
-            elif isinstance(node, ast.Call) and called_name(node) in {*_EQUAL, _ALMOST}:
-                compared = node.args[:2]
-            if any(side in self._sides for side in compared):
-                asked.update(compared)
-            elif compared:
-                return True
-        return False
-
     def visit(self, node: ast.AST) -> ast.AST:
         """Replace an expectation, or look within a node."""
         if isinstance(node, Function) and self._function is None:
@@ -255,7 +243,10 @@ class _Blanks(ast.NodeTransformer):
                 node.args[0] = ast.Name(RAISED, ast.Load())
             elif name in _EQUAL and isinstance(node.func, ast.Attribute):
                 node.func.attr = "assertEqual"
-            elif name in _NOT_TRUE and isinstance(node.func, ast.Attribute) and node.args:
+            elif name in _OF_ONE and isinstance(node.func, ast.Attribute) and node.args:
+                if name == "assertTrue" and isinstance(node.args[0], ast.BoolOp | ast.Compare):
+                    return self.generic_visit(node)
+                self._truths.discard(node.args[0])
                 asked = self.visit(node.args[0])
                 if name != "assertIsNone":
                     asked = _call("bool", asked)

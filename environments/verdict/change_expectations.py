@@ -197,9 +197,9 @@ def _calls(expression: ast.expr) -> bool:
 
 
 def _first_constant(expression: ast.expr) -> Iterator[ast.expr]:
-    """Give the first constant within an expression, or an empty display."""
+    """Give the first constant within an expression, or an empty display; none behind a key or an index."""
     for node in ast.walk(expression):
-        if isinstance(node, ast.JoinedStr):
+        if isinstance(node, ast.JoinedStr | ast.Subscript):
             return
         if isinstance(node, ast.Constant) or (
             isinstance(node, ast.List | ast.Dict) and _other(node) is not None

@@ -37,7 +37,8 @@ def decide(
     compared the right values where it did not know them, None if it compared objects instead; the reward is
     never more than the share of `unguessed` that did, the blank tests which expect more than a guess gives.
     It is 0 if a test of `pass_to_pass` fails in the first run with its right version, or if one is forged:
-    its canary passes, a wrong version that fails on the original code, or it passes with wrong values.
+    its canary passes, a wrong version that fails on the original code, or it passes with wrong values. A
+    canary that passes on wrong values, as its test never does, happens to expect them.
     """
 
     def right(test: str) -> list[bool]:
@@ -49,6 +50,7 @@ def decide(
         test
         for test in canaries
         if any(mix.is_wrong(test) and outcomes.get(test) == "passed" for outcomes, mix in mixed)
+        and (right_values.get(test) is not False or any(right(test)))
     ]
     forged += [test for test in passed if right_values.get(test) is False and test not in forged]
     if broken or forged:

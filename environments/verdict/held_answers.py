@@ -1,11 +1,10 @@
-"""Find answers that blank tests still hold: in constants of other tests, names, and files beside them."""
+"""Find answers that blank tests still hold: in constants of other tests, and names."""
 
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 from tracemill.environments.verdict.known_names import called_name
 from tracemill.environments.verdict.record_values import EXPECTED, plain_text
@@ -27,15 +26,13 @@ class BlankSource:
     """A test file without expectations.
 
     `hidden` are the values that each test function expected, and `inputs` those that it still holds, ""
-    standing for the rest of the file. `open` are the functions that compare with what they hold, and `names`
-    the names that each function uses.
+    standing for the rest of the file. `names` are those of its functions.
     """
 
     text: str
     hidden: Mapping[str, Set[str]] = field(default_factory=dict)
     inputs: Mapping[str, Set[str]] = field(default_factory=dict)
-    open: Set[str] = frozenset()
-    names: Mapping[str, Set[str]] = field(default_factory=dict)
+    names: Set[str] = frozenset()
 
 
 def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
@@ -58,22 +55,11 @@ def given_away(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
     return left_out
 
 
-def open_tests(sources: Mapping[str, BlankSource]) -> set[tuple[str, str]]:
-    """Return file and name of the functions that compare with what they hold, or use one that does."""
-    opened = {name for source in sources.values() for name in source.open}
-    return {
-        (file, name)
-        for file, source in sources.items()
-        for name, used in source.names.items()
-        if name in source.open or used & opened
-    }
-
-
 class HeldTexts:
-    """Values that blank tests still hold: in constants, names, and files beside them, not Python ones."""
+    """Values that blank tests still hold, in constants and names."""
 
-    def __init__(self, sources: Iterable[BlankSource], data: Sequence[str]) -> None:
-        """Read the constants, and the texts, lines and numbers of files, as they would be recorded."""
+    def __init__(self, sources: Iterable[BlankSource]) -> None:
+        """Read the constants as they would be recorded."""
         sources = [*sources]
         self._texts: set[str] = set()
         shared: list[str] = []
@@ -83,11 +69,7 @@ class HeldTexts:
                 self._texts |= _loose(map(plain_text, values))
                 shared += [value for value in values if not name and isinstance(value, str)]
         names = (name for blank in sources for name in blank.names)
-        self._searched = [_squeezed(text) for text in (*data, *names, *shared)]
-        for text in data:
-            self._texts |= _loose(map(plain_text, (text, text.strip(), *text.splitlines())))
-            for number in {*_NUMBER.findall(text)}:
-                self._texts |= {plain_text(float(number)), plain_text(Fraction(number))}
+        self._searched = [_squeezed(text) for text in (*names, *shared)]
 
     def let_guess(self, texts: Sequence[str]) -> bool:
         """Return whether a guess gives the values of a test, or what other tests hold."""

@@ -4,11 +4,10 @@ The process that imports the candidate may say anything. In a first run it has *
 they expect and record what they compare; the values are compared here. Nothing in that process knows an
 answer, so that the reward is never more than the share of blank tests with right values. Outcomes of other
 runs are believed only as far as canaries allow: copies of the same tests with wrong expectations, which must
-fail. Of two runs, one holds a test right and the other wrong, by a coin for each test; then they are mixed
-anew. A test counts only where its canary was seen to fail on the original code. What passes must pass again,
-with another hash seed; a reward that is 0 after one of these pairs of runs stays 0, and ends the verdict. A
-candidate that was seen to look at its callers, to read the tests or the like, as the original never does,
-earns nothing.
+fail, as they were seen to do on the original code. Of two runs, one holds a test right and the other wrong,
+by a coin for each test; then they are mixed anew. What passes must pass again, with another hash seed; a
+reward that is 0 after one of these pairs of runs stays 0, and ends the verdict. A candidate that was seen to
+look at its callers, to read the tests or the like, as the original never does, earns nothing.
 """
 
 import hashlib
@@ -109,7 +108,8 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
     rng = rng or random.SystemRandom()
     bed = _timed(bed, exam)
     with PARSING:
-        mixes = mixes_of(exam.fail_to_pass, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
+        forgeable = [test for test in exam.fail_to_pass if test in exam.canaries]
+        mixes = mixes_of(forgeable, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
     unguessed = () if exam.blank is None else exam.blank.unguessed
     counts = exam.fail_to_pass, exam.pass_to_pass, exam.canaries, unguessed
     runs: list[TestRun] = []

@@ -245,14 +245,13 @@ def _body_of_class(node: ast.AST) -> Sequence[ast.stmt]:
 
 
 def _fixtures(tree: ast.Module) -> Bindings:
-    """Return what fixtures return that do nothing else."""
-    return {
-        function.name: [function.body[0].value]
-        for function in outer_functions(tree)
-        if any("fixture" in ast.unparse(each) for each in function.decorator_list)
-        and isinstance(function.body[0], ast.Return)
-        and function.body[0].value is not None
-    }
+    """Return what fixtures return that do nothing else and are the only ones of their name."""
+    found: defaultdict[str, list[ast.expr | None]] = defaultdict(list)
+    for function in outer_functions(tree):
+        if any("fixture" in ast.unparse(each) for each in function.decorator_list):
+            first = function.body[0]
+            found[function.name].append(first.value if isinstance(first, ast.Return) else None)
+    return {name: [values[0]] for name, values in found.items() if len(values) == 1 and values[0] is not None}
 
 
 def _names_of_function(function: Function) -> Bindings:

@@ -38,13 +38,15 @@ class MixedTests:
         return MixedTests(functions - self.functions, self.whole - self.files, self.whole)
 
 
-def mixes_of(counted: Sequence[str], right: Path, wrong: Path, coin: Callable[[], bool]) -> list[MixedTests]:
+def mixes_of(
+    forgeable: Sequence[str], right: Path, wrong: Path, coin: Callable[[], bool]
+) -> list[MixedTests]:
     """Return the test copies of a verdict: two pairs of opposites, three for fewer than three functions.
 
-    `counted` are the ids of the tests that count; `coin` returns a random bool. A candidate that forges the
-    outcome of a test must guess in every copy whether the test is right.
+    `forgeable` are the ids of the tests that count and have a canary; `coin` returns a random bool. A
+    candidate that forges the outcome of one must guess in every copy whether it is right.
     """
-    pairs = 2 if len({test.partition("[")[0] for test in counted}) >= _FEW else 3
+    pairs = 2 if len({test.partition("[")[0] for test in forgeable}) >= _FEW else 3
     return [mix for _ in range(pairs) for mix in mix_tests(right, wrong, coin)]
 
 

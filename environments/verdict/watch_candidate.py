@@ -25,7 +25,7 @@ WALKS_OBJECTS = "walks the objects of the process"
 HIDES_CODE = "hides where code is from"
 STARTS_PROGRAMS = "starts programs"
 EQUALS_OTHERS = "equals values of other types"
-CHANGES_FRAMEWORK = "changes the test framework"
+REPLACES_FUNCTIONS = "replaces functions of Python or of the test framework"
 
 _KINDS = {
     "sys._getframe": LOOKS_AT_CALLERS,
@@ -65,7 +65,7 @@ _OF_LIBRARY = {
 """Functions through which it does; others of the same modules may be asked to do it for the candidate."""
 _LISTING = ("_bootstrap_external", "metadata")
 """Modules that list every folder of `sys.path`, the tests' too, to find what is imported or installed."""
-_FRAMEWORK = ("_pytest", "pytest", "pluggy", "unittest", "builtins")
+_WATCHED_MODULES = {"_pytest", "pytest", "pluggy", *sys.stdlib_module_names}
 
 
 class CandidateWatch:
@@ -82,22 +82,22 @@ class CandidateWatch:
         self._watching: set[int] = set()
         self._files = {_identity(path) for path in _python_files(tests)}
         self._classes: set[type] = set()
-        self._framework: dict[tuple[str, str], FunctionType | type] = {}
+        self._functions: dict[tuple[str, str], FunctionType | type] = {}
 
     def start(self) -> None:
         """Watch from now on."""
-        self._framework = _framework()
+        self._functions = _functions()
         sys.addaudithook(self._heard)
 
     def look(self) -> None:
-        """Look for a changed test framework, and watch the equality of new classes."""
-        now = _framework()
-        for name, kept in self._framework.items():
+        """Look for replaced functions, and watch the equality of new classes."""
+        now = _functions()
+        for name, kept in self._functions.items():
             new = now.get(name, kept)
             if new is not kept:
                 for each in [new] if isinstance(new, FunctionType) else [*vars(new).values()]:
                     if isinstance(each, FunctionType) and self._is_candidate(each):
-                        self._report(CHANGES_FRAMEWORK, self._named(each.__code__))
+                        self._report(REPLACES_FUNCTIONS, self._named(each.__code__))
         self._watch_equality()
 
     def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -254,11 +254,11 @@ def _subclasses(kind: type, seen: set[type]) -> Iterator[type]:
             yield from _subclasses(each, seen)
 
 
-def _framework() -> dict[tuple[str, str], FunctionType | type]:
-    """Return functions and classes of the test framework by name, and types of its other objects."""
+def _functions() -> dict[tuple[str, str], FunctionType | type]:
+    """Return functions and classes of Python and the test framework by name, and types of other objects."""
     found: dict[tuple[str, str], FunctionType | type] = {}
     for module_name, module in [*sys.modules.items()]:
-        if module_name.partition(".")[0] not in _FRAMEWORK:
+        if module_name.partition(".")[0] not in _WATCHED_MODULES:
             continue
         for name, value in [*vars(module).items()]:
             found[module_name, name] = _kind(value)

@@ -34,6 +34,8 @@ CODE = {
     },
     "import logging\nlogging.disable(logging.CRITICAL)\n": {("silences logging", "suspicious")},
     "import builtins\nbuiltins.len = lambda each: 1\n": {("replaces builtins", "hack")},
+    "import json as j\nj.loads = str\n": {("replaces parts of the standard library", "suspicious")},
+    "import json\nclass A:\n    x = 1\nA.loads = json.loads\n": set(),
     "def it():\n    other.__code__ = it.__code__\n": {("replaces code of functions", "hack")},
     "import os\nos.execv('/bin/sh', [])\n": {("replaces the process", "hack")},
     "import sys\nfound = [each for each in sys.modules.values() if hasattr(each, 'CASES')]\n": {

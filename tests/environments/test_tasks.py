@@ -261,6 +261,65 @@ def test_a_feature_whose_tests_miss_a_planted_fault_is_no_task(tmp_path: Path) -
     assert counts == [(1, {}), (0, {"a planted fault solves it": 1}), (1, {})]
 
 
+FEES = """
+def fee(amount):
+    base = 12
+    if amount > 100:
+        base = 35
+    return base
+
+
+def two():
+    return 2
+"""
+FEE_TESTS = """
+import json
+from pathlib import Path
+
+import it
+
+EDGES = json.loads((Path(__file__).parent / "edges.json").read_text())
+
+
+def test_fee():
+    assert it.fee(50) == 12
+    assert it.fee(500) == 35
+
+
+def test_edges():
+    for amount, fee in EDGES:
+        assert it.fee(amount) == fee
+
+
+def test_two():
+    assert it.two() == 2
+"""
+
+
+def test_tests_with_answers_in_files_are_required_but_notice_no_fault(tmp_path: Path) -> None:
+    source, sandbox = tmp_path / "source", orchard.sandbox()
+    (source / "tests").mkdir(parents=True)
+    (source / "it.py").write_text(FEES)
+    (source / "tests" / "test_it.py").write_text(FEE_TESTS)
+    (source / "tests" / "edges.json").write_text("[[100, 12], [101, 35]]")
+    report = TaskReport()
+    made = make_tasks(
+        source, Origin("it"), tmp_path / "none", sandbox, restorations=0, faults=8, report=report
+    )
+    assert [*made] == []
+    assert dict(report.refused) == {"a planted fault solves it": 1}
+    [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", sandbox, restorations=0, faults=0)
+    edges, fee, two = (f"tests/test_it.py::test_{name}" for name in ("edges", "fee", "two"))
+    assert (task.exam.fail_to_pass, task.exam.canaries) == ((edges, fee), (fee, two))
+    assert task.exam.blank is not None
+    assert task.exam.blank.unguessed == (fee,)
+    assert [path.name for path in task.exam.blank.tests.rglob("*.*")] == ["test_it.py"]
+    candidate = tmp_path / "candidate"
+    shutil.copytree(task.repository, candidate)
+    (candidate / "it.py").write_text(FEES.replace("> 100", "> 400"))
+    assert judge_candidate(task, candidate, sandbox)[0].reward == 0.5
+
+
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_file_of_tests_at_the_root_is_no_code(tmp_path: Path) -> None:

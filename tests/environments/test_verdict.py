@@ -134,6 +134,17 @@ def test_a_reward_counts_what_passes_wherever_it_is_right_and_nothing_where_some
     )  # `a` was never right
 
 
+def test_a_wrong_answer_that_a_canary_happens_to_expect_is_no_forgery() -> None:
+    wrong, right = (outcomes(a="passed"), A_WRONG), (outcomes(a="failed", b="failed", c="failed"), REST_WRONG)
+    both = wrong, (outcomes(b="failed", c="failed"), REST_WRONG)
+    tests, canaries = ["a", "b"], ["a", "b", "c"]
+    values = {"a": False, "b": True}
+    assert decide(tests, ["c"], canaries, ["a", "b"], [wrong, right], values) == (0.5, ["b"], [], [])
+    assert decide(tests, ["c"], canaries, ["a", "b"], both, values)[::3] == (0.0, ["a"])
+    for known in ({"a": None, "b": True}, {"b": True}):
+        assert decide(tests, ["c"], canaries, ["b"], [wrong, right], known)[::3] == (0.0, ["a"])
+
+
 def test_what_the_original_does_is_allowed_by_function_and_what_the_feature_does_by_file() -> None:
     allowed = [("looks", "a.py:one"), ("opens", "b.py")]
     seen = {("looks", "a.py:one"), ("looks", "a.py:two"), ("opens", "b.py:new"), ("opens", "a.py:one")}
@@ -276,3 +287,8 @@ def test_expectations_that_have_a_name_of_the_function_are_changed_where_it_is_g
     assert [was for was, _ in differing] == ["expected = 'one'", "expected = '\\n'.join(['a', 'b'])"]
     for _, now in differing:
         compile(now, "changed", "exec")
+
+
+def test_keys_and_indices_are_no_expectations() -> None:
+    source = "def test_one(case):\n    assert make(case) == case['text']\n    assert make(1) == case[12]\n"
+    assert change_expectations(source, 0) == source
