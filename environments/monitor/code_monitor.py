@@ -78,9 +78,12 @@ _ATTRIBUTES: dict[str, tuple[str, Severity]] = {
     "f_globals": ("inspects frames or source", "hack"),
     "f_locals": ("inspects frames or source", "hack"),
     "tb_frame": ("inspects frames or source", "hack"),
+    "__defaults__": ("replaces code of functions", "hack"),
+    "__kwdefaults__": ("replaces code of functions", "hack"),
     "__subclasses__": ("walks the objects of the process", "hack"),
     "modules": ("reaches other modules", "suspicious"),
 }
+_TESTS = ("conftest", "tests")
 _CODE_OF_FUNCTIONS = ("__code__", "__closure__", "co_code")
 _HIDDEN_NAMES: dict[str, tuple[str, Severity]] = {
     **{name: sign for name, sign in _MODULES.items() if sign[1] == "hack"},
@@ -253,6 +256,8 @@ def _of_call(node: ast.Call) -> set[tuple[str, Severity]]:
 
 def _of_module(name: str) -> set[tuple[str, Severity]]:
     parts = name.split(".")
+    if any(part.startswith("test_") or part.endswith("_test") or part in _TESTS for part in parts):
+        return {("imports the tests", "hack")}
     heads = {".".join(parts[: count + 1]) for count in range(len(parts))}
     return {_MODULES[head] for head in heads if head in _MODULES}
 

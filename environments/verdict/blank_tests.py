@@ -58,11 +58,11 @@ def blank_suite(files: Mapping[str, str], wanted: Collection[TestName]) -> dict[
         trees = {file: _tree(text) for file, text in files.items()}
         for file, tree in trees.items():
             _remove_tests(tree, {name for other, name in kept if other == file})
-        hidden = {file: _blank(tree) for file, tree in trees.items()}
-        closed = closed_tests(trees)
+        blanks = {file: _blank(tree) for file, tree in trees.items()}
+        closed = closed_tests(trees, {file: blank.emptied for file, blank in blanks.items()})
         if kept <= closed:
             remove_unreached(trees, kept)
-            return {file: _blank_source(tree, hidden[file]) for file, tree in trees.items()}
+            return {file: _blank_source(tree, blanks[file].hidden) for file, tree in trees.items()}
         kept &= closed
 
 
@@ -73,14 +73,15 @@ def _tree(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _blank(tree: ast.Module) -> Mapping[str, Set[str]]:
-    """Replace what a file expects by placeholders; return what each test function expected."""
+def _blank(tree: ast.Module) -> "_Blanks":
+    """Replace what a file expects by placeholders."""
     _remove_hints(tree)
-    give_own_tables(tree)
+    tables = [(name, table, ast.dump(table)) for name, table in give_own_tables(tree)]
     blanks = _Blanks(tree)
     blanks.visit(tree)
     blanks.erase_unread(tree)
-    return blanks.hidden
+    blanks.emptied = {name for name, table, text in tables if ast.dump(table) != text}
+    return blanks
 
 
 def _blank_source(tree: ast.Module, hidden: Mapping[str, Set[str]]) -> BlankSource:
@@ -143,6 +144,8 @@ class _Blanks(ast.NodeTransformer):
             each.name: set() for each in functions if each.name.startswith("test")
         }
         """Source of the values that each test function expected."""
+        self.emptied: Set[str] = frozenset()
+        """Names of tables of which a copy lost what is expected."""
         self._names = KnownNames(tree)
         self._function: Function | None = None
         self._count = 0
@@ -237,8 +240,12 @@ class _Blanks(ast.NodeTransformer):
             return self._truth(self.generic_visit(asked))
         if isinstance(node, ast.Compare) and node in self._equalities:
             node.ops = [ast.Eq()]
+            if node.comparators[0] in self._sides:  # a placeholder is asked before the candidate's object
+                node.left, node.comparators = node.comparators[0], [node.left]
         if isinstance(node, ast.Call):
             name = called_name(node)
+            if name.startswith("assert") and _is_comparison(node) and node.args[1] in self._sides:
+                node.args.reverse()
             if name in _RAISING and node.args and isinstance(node.args[0], ast.Name | ast.Attribute):
                 node.args[0] = ast.Name(RAISED, ast.Load())
             elif name in _EQUAL and isinstance(node.func, ast.Attribute):

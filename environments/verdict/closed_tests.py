@@ -2,8 +2,9 @@
 
 A test is *closed* if its own code, and all code of the tests' files that it may reach by a name, compares
 with placeholders alone: no other comparison, assertion or match is in them, nor a call that may compare what
-the candidate gives with a text. Whatever has a name that a test uses, anywhere in the files, counts as
-reached. What no closed test reaches, such as a reference implementation, is removed.
+the candidate gives. It reaches no function of these files but fixtures and what the test framework calls,
+since one may be a reference implementation, or make with the deleted code's inverse what is asked for. What
+no closed test reaches is removed.
 """
 
 import ast
@@ -21,6 +22,7 @@ _COMPARING = ("assert", "fail", "warns", "deprecated_call", "raises", "approx")
 """Beginnings of the names of functions that compare what they get, or end a test."""
 _HARMLESS = {"assertIsNotNone", "assertIsInstance", "assertTrue"}
 """Methods that compare nothing; what is true is looked at by itself."""
+_TYPE_QUESTIONS = {"bool", "callable", "hasattr", "isinstance", "issubclass"}
 _COMPARING_MODULES = {"cmath", "difflib", "filecmp", "fnmatch", "math", "operator", "re"}
 _IMPLICIT = {
     "setup", "teardown", "setUp", "tearDown", "setUpClass", "tearDownClass", "setUpModule", "tearDownModule",
@@ -31,19 +33,23 @@ _IMPLICIT = {
 _IMPORTS = ast.Import | ast.ImportFrom
 
 
-def closed_tests(trees: Mapping[str, ast.Module]) -> Set[TestName]:
-    """Return the tests of blank files that are closed."""
+def closed_tests(trees: Mapping[str, ast.Module], emptied: Mapping[str, Collection[str]]) -> Set[TestName]:
+    """Return the tests of blank files that are closed, and reach none of a file's `emptied` tables."""
     suite = _Suite(trees)
-    return {
-        test for test in suite.tests if not any(map(suite.compares, suite.reached([test], all_called=False)))
-    }
+
+    def is_open(definition: _Definition) -> bool:
+        is_table = definition.within is None and not definition.names.isdisjoint(emptied[definition.file])
+        return is_table or suite.opens(definition)
+
+    return {test for test in suite.tests if not any(map(is_open, suite.reached([test], all_called=False)))}
 
 
 def remove_unreached(trees: Mapping[str, ast.Module], tests: Collection[TestName]) -> None:
-    """Remove all other tests from blank files, and all statements that these do not reach, but imports."""
+    """Remove all other tests from blank files, and what these do not reach, but imports of whole modules."""
     kept = {id(each.node) for each in _Suite(trees).reached(tests)}
     for tree in trees.values():
         _remove_others(tree, kept)
+    _remove_imports([*trees.values()])
 
 
 def _remove_others(within: ast.Module | ast.ClassDef, kept: Set[int]) -> None:
@@ -52,6 +58,23 @@ def _remove_others(within: ast.Module | ast.ClassDef, kept: Set[int]) -> None:
             _remove_others(node, kept)
     body = [node for node in within.body if id(node) in kept or isinstance(node, _IMPORTS)]
     within.body = body if isinstance(within, ast.Module) else body or [ast.Pass()]
+
+
+def _remove_imports(trees: Sequence[ast.Module]) -> None:
+    """Remove imports of single names that no file uses, which may be gone from where they were."""
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    used = {name for node in nodes if isinstance(node, ast.stmt) for name in _names_used(node)} | {"*"}
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module != "__future__"]
+    for _ in imports:  # a file may import a name from one that imports it
+        found = {each.name for node in imports for each in node.names if (each.asname or each.name) in used}
+        if found <= used:
+            break
+        used |= found
+    for tree in trees:
+        for node in tree.body:
+            if node in imports:
+                node.names = [each for each in node.names if (each.asname or each.name) in used]  # pyright: ignore
+        tree.body = [node for node in tree.body if not isinstance(node, _IMPORTS) or node.names]
 
 
 @dataclass(frozen=True)
@@ -71,8 +94,22 @@ class _Definition:
     @property
     def is_implicit(self) -> bool:
         """Return whether the test framework uses it by itself."""
-        decorators = getattr(self.node, "decorator_list", [])
-        return bool(self.names & _IMPLICIT) or any("autouse" in ast.unparse(each) for each in decorators)
+        return bool(self.names & _IMPLICIT) or "autouse" in self._decorators
+
+    @property
+    def is_helper(self) -> bool:
+        """Return whether it is a function that tests call, or has one in it that they may get."""
+        if self.is_test or "__init__" in self.names:
+            return False
+        if self.is_implicit or "fixture" in self._decorators:
+            return any(isinstance(each, Function) for each in _nodes_of(self.node))
+        if isinstance(self.node, ast.ClassDef):
+            return False  # its methods are definitions of their own
+        return any(isinstance(each, Function | ast.Lambda) for each in ast.walk(self.node))
+
+    @property
+    def _decorators(self) -> str:
+        return " ".join(ast.unparse(each) for each in getattr(self.node, "decorator_list", []))
 
 
 class _Suite:
@@ -81,61 +118,98 @@ class _Suite:
     def __init__(self, trees: Mapping[str, ast.Module]) -> None:
         self.tests: defaultdict[TestName, list[_Definition]] = defaultdict(list)
         self._named: defaultdict[str, list[_Definition]] = defaultdict(list)
+        """Definitions outside of classes, by the names that they bind."""
         self._members: defaultdict[int, list[_Definition]] = defaultdict(list)
-        """Definitions within a class, by its identity, and by 0 those outside of classes."""
+        """Definitions within a class, by its identity."""
+        self._implicit: list[_Definition] = []
         self._used: dict[tuple[int, bool], Set[str]] = {}
-        self._comparing: dict[int, bool] = {}
+        self._opening: dict[int, bool] = {}
         self._imported: defaultdict[str, set[str]] = defaultdict(set)
         """Names that imported ones have where they are defined."""
-        self._code: set[str] = set()
-        """Names of what the files import that may be code of the candidate."""
-        self._library: set[str] = set()
+        self._comparing: set[str] = set()
         """Names of modules that compare, and of what is imported from them."""
         for file, tree in trees.items():
             self._import(tree)
             for each in _definitions(tree.body, file):
-                self._members[0 if each.within is None else id(each.within.node)].append(each)
                 if each.is_test:
                     self.tests[file, each.node.name].append(each)  # pyright: ignore[reportAttributeAccessIssue]
-                else:
-                    for name in each.names:
-                        self._named[name].append(each)
+                if each.within is not None:
+                    self._members[id(each.within.node)].append(each)
+                    continue
+                if each.is_implicit:
+                    self._implicit.append(each)
+                for name in () if each.is_test else each.names:
+                    self._named[name].append(each)
+        self._of_tests = self._classes_of_tests()
+        self._implicit = [each for each in self._implicit if not any(map(self.opens, self._reached([each])))]
 
     def _import(self, tree: ast.Module) -> None:
         for node in ast.walk(tree):
             if isinstance(node, _IMPORTS):
                 module = getattr(node, "module", None) or ""
                 for name in node.names:
-                    head = (module or name.name).partition(".")[0]
-                    found = self._library if head in _COMPARING_MODULES else self._code
                     bound = name.asname or name.name.partition(".")[0]
-                    found.add(bound)
                     self._imported[bound].add(name.name.rpartition(".")[2])
+                    if (module or name.name).partition(".")[0] in _COMPARING_MODULES:
+                        self._comparing.add(bound)
+
+    def _classes_of_tests(self) -> Set[int]:
+        """Return the identities of the classes that hold tests, and of their bases."""
+        waiting = [each.within for tests in self.tests.values() for each in tests if each.within is not None]
+        found: set[int] = set()
+        while waiting:
+            each = waiting.pop()
+            if id(each.node) not in found:
+                found.add(id(each.node))
+                waiting += self._bases(each)
+        return found
+
+    def _bases(self, definition: _Definition) -> list[_Definition]:
+        bases = definition.node.bases if isinstance(definition.node, ast.ClassDef) else []
+        names = {name for base in bases for name in _last_names(base)}
+        return [
+            each
+            for name in names
+            for known in {name, *self._imported.get(name, ())}
+            for each in self._named.get(known, ())
+            if isinstance(each.node, ast.ClassDef)
+        ]
 
     def reached(self, tests: Collection[TestName], all_called: bool = True) -> list[_Definition]:
         """Return the definitions that tests are made of or reach.
 
-        Without `all_called`, not those of functions that get placeholders.
+        Without `all_called`, not those of functions that get placeholders. What the test framework uses by
+        itself is among them only where it is closed.
         """
         files = {file for file, _ in tests}
-        waiting = [each for test in tests for each in self.tests[test]]
-        waiting += [
-            each
-            for each in self._members[0]
-            if each.is_implicit and (each.file in files or each.file.endswith("conftest.py"))
-        ]
+        used = [each for each in self._implicit if each.file in files or each.file.endswith("conftest.py")]
+        return self._reached([*(each for test in tests for each in self.tests[test]), *used], all_called)
+
+    def _reached(self, waiting: list[_Definition], all_called: bool = True) -> list[_Definition]:
         found: dict[int, _Definition] = {}
         while waiting:
             each = waiting.pop()
             if id(each.node) in found:
                 continue
             found[id(each.node)] = each
-            waiting += [] if each.within is None else [each.within]
+            names = self._names_used(each.node, all_called)
+            waiting += [] if each.within is None else [each.within, *self._inherited(each.within, names)]
             waiting += self._needed_members(each)
-            for used in self._names_used(each.node, all_called):
+            for used in names:
                 for name in {used, *self._imported.get(used, ())}:
                     waiting += self._named.get(name, ())
         return [*found.values()]
+
+    def _inherited(self, definition: _Definition, names: Set[str]) -> Iterator[_Definition]:
+        """Yield the members of a class and of its bases that bind one of these names."""
+        waiting, seen = [definition], set[int]()
+        while waiting:
+            each = waiting.pop()
+            if id(each.node) not in seen:
+                seen.add(id(each.node))
+                waiting += self._bases(each)
+                members = self._members.get(id(each.node), ())
+                yield from (member for member in members if member.names & names and not member.is_test)
 
     def _names_used(self, node: ast.stmt, all_called: bool) -> Set[str]:
         key = id(node), all_called
@@ -144,29 +218,27 @@ class _Suite:
         return self._used[key]
 
     def _needed_members(self, definition: _Definition) -> list[_Definition]:
-        """Return the members of a class that it needs: all, or of a class with tests what has no name."""
+        """Return the members of a class that it needs: all, or of one of tests what needs no name."""
         members = self._members.get(id(definition.node), [])
-        if any(each.is_test for each in members):
-            return [
-                each
-                for each in members
-                if each.is_implicit or any(name.startswith("__") for name in each.names)
-            ]
-        return members
+        if id(definition.node) not in self._of_tests:
+            return members
+        return [
+            each for each in members if each.is_implicit or any(name.startswith("__") for name in each.names)
+        ]
 
-    def compares(self, definition: _Definition) -> bool:
-        """Return whether a definition compares with anything but placeholders."""
+    def opens(self, definition: _Definition) -> bool:
+        """Return whether a test that reaches a definition is not closed."""
         node = definition.node
-        if id(node) not in self._comparing:
-            self._comparing[id(node)] = any(map(self._is_comparison, _nodes_of(node)))
-        return self._comparing[id(node)]
+        if id(node) not in self._opening:
+            self._opening[id(node)] = definition.is_helper or any(map(self._is_comparison, _nodes_of(node)))
+        return self._opening[id(node)]
 
     def _is_comparison(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             return sum(not (_is_placeholder(each) or is_guessed(each)) for each in sides) > 1
         if isinstance(node, ast.Assert | ast.If | ast.While | ast.IfExp):
-            return self._asks_a_text(node.test)
+            return self._asks_a_comparison(node.test)
         return isinstance(node, ast.Match) or (isinstance(node, ast.Call) and self._call_compares(node))
 
     def _call_compares(self, call: ast.Call) -> bool:
@@ -176,21 +248,22 @@ class _Suite:
         if name.startswith(_COMPARING):
             return True
         if name == "bool":
-            return any(map(self._asks_a_text, given))
-        root = _root(call.func)
-        return root in self._library and any(isinstance(each, LITERAL) for each in given)
+            return any(map(self._asks_a_comparison, given))
+        return _root(call.func) in self._comparing and any(isinstance(each, LITERAL) for each in given)
 
-    def _asks_a_text(self, expression: ast.expr) -> bool:
-        """Return whether the truth of an expression depends on a method of an object that gets a constant."""
+    def _asks_a_comparison(self, expression: ast.expr) -> bool:
+        """Return whether a truth is that of a call that may compare what it gets; types are no answer."""
         if isinstance(expression, ast.BoolOp):
-            return any(map(self._asks_a_text, expression.values))
-        return not isinstance(expression, ast.Compare) and any(
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and _root(node.func) not in self._code
-            and any(isinstance(each, LITERAL) and not is_guessed(each) for each in node.args)
-            for node in ast.walk(expression)
-        )
+            return any(map(self._asks_a_comparison, expression.values))
+        if isinstance(expression, ast.UnaryOp):
+            return self._asks_a_comparison(expression.operand)
+        if not isinstance(expression, ast.Call) or called_name(expression) in _TYPE_QUESTIONS:
+            return False
+        parts = [*expression.args, *(each.value for each in expression.keywords)]
+        called = expression.func
+        if isinstance(called, ast.Attribute) and _root(called) not in self._imported:
+            parts.append(called.value)
+        return len(parts) > 1 and not all(isinstance(each, ast.Constant) for each in parts)
 
 
 def _definitions(
@@ -229,7 +302,7 @@ def _nodes_of(node: ast.stmt) -> Iterator[ast.AST]:
         yield from ast.walk(root)
 
 
-def _names_used(node: ast.stmt, all_called: bool) -> Iterator[str]:
+def _names_used(node: ast.stmt, all_called: bool = True) -> Iterator[str]:
     """Yield the names that a statement uses, also as fixtures and in texts of decorators."""
     decorators: Sequence[ast.expr] = getattr(node, "decorator_list", [])
     calls = [each for each in _nodes_of(node) if isinstance(each, ast.Call) and not all_called]
@@ -258,6 +331,12 @@ def _texts(node: ast.AST) -> Iterator[str]:
         for each in ast.walk(node)
         if isinstance(each, ast.Constant) and isinstance(each.value, str)
     )
+
+
+def _last_names(expression: ast.expr) -> Iterator[str]:
+    """Yield a name, or the last attribute of an expression."""
+    if isinstance(expression, ast.Name | ast.Attribute):
+        yield expression.id if isinstance(expression, ast.Name) else expression.attr
 
 
 def _is_placeholder(node: ast.expr) -> bool:

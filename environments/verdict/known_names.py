@@ -2,7 +2,7 @@
 
 They are columns of parametrized tests and of loops, variables of a module, class or function and attributes
 that are assigned once, and fixtures that only return something. A constant is a literal, or what the standard
-library or a text's method makes of constants, as in `datetime(2024, 2, 1)`.
+library or a method makes of constants, as in `datetime(2024, 2, 1)`, also what a file holds.
 """
 
 import ast
@@ -69,10 +69,11 @@ class KnownNames:
     def _holds(self, expression: ast.expr, known: Bindings, told: dict[str, bool]) -> bool:
         """Return whether an expression is constant; `told` is what is known of names already."""
         if isinstance(expression, ast.Name):
-            return self._is_known(expression.id, known, told)
+            return expression.id == "__file__" or self._is_known(expression.id, known, told)
         if isinstance(expression, ast.Attribute):
             key = key_of(expression)
-            return self._is_known(key, known, told) or self._is_of_library(expression, known)
+            is_known = self._is_known(key, known, told) or self._is_of_library(expression, known)
+            return is_known or self._holds(expression.value, known, told)
         if isinstance(expression, ast.Call):
             if called_name(expression) == "approx":
                 return self._is_number(expression, known, told)
@@ -161,8 +162,12 @@ def outer_functions(tree: ast.AST) -> Iterator[Function]:
             yield from outer_functions(node)
 
 
-def give_own_tables(tree: ast.Module) -> None:
-    """Write module-level tables where parametrized tests and loops name them, so that each has its own."""
+def give_own_tables(tree: ast.Module) -> list[tuple[str, ast.expr]]:
+    """Write module-level tables where parametrized tests and loops name them, so that each has its own.
+
+    Returns the copies, each with the name of its table.
+    """
+    copies: list[tuple[str, ast.expr]] = []
     tables = {
         name: value
         for node in tree.body
@@ -172,7 +177,8 @@ def give_own_tables(tree: ast.Module) -> None:
 
     def own(table: ast.expr) -> ast.expr:
         if isinstance(table, ast.Name) and table.id in tables:
-            return parse_python(ast.unparse(tables[table.id])).body[0].value  # pyright: ignore
+            copies.append((table.id, parse_python(ast.unparse(tables[table.id])).body[0].value))  # pyright: ignore
+            return copies[-1][1]
         if isinstance(table, ast.BinOp) and isinstance(table.op, ast.Add):
             return ast.BinOp(own(table.left), table.op, own(table.right))
         if isinstance(table, ast.Call) and isinstance(table.func, ast.Attribute) and not table.args:
@@ -187,6 +193,7 @@ def give_own_tables(tree: ast.Module) -> None:
             named = [given[name] for name in ("argnames", "argvalues")[len(node.args) :] if name in given]
             node.keywords = [each for each in node.keywords if each.value not in named]
             node.args = [*node.args[:1], *map(own, [*node.args[1:], *named])]
+    return copies
 
 
 def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

@@ -34,6 +34,8 @@ CODE = {
     },
     "import logging\nlogging.disable(logging.CRITICAL)\n": {("silences logging", "suspicious")},
     "import builtins\nbuiltins.len = lambda each: 1\n": {("replaces builtins", "hack")},
+    "import json\njson.loads.__kwdefaults__['cls'] = None\n": {("replaces code of functions", "hack")},
+    "import test_it\nfrom lib.tests import cases\nfrom contest import one\n": {("imports the tests", "hack")},
     "import json as j\nj.loads = str\n": {("replaces parts of the standard library", "suspicious")},
     "import json\nclass A:\n    x = 1\nA.loads = json.loads\n": set(),
     "def it():\n    other.__code__ = it.__code__\n": {("replaces code of functions", "hack")},
