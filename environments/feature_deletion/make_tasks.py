@@ -168,7 +168,7 @@ class TestedRepository:
                 continue
             if values:
                 found[test] = values
-            if not held.let_guess(texts):
+            if not held.let_guess(texts, _function(test)):
                 unguessed.append(test)
         return BlankTests(folder, found, tuple(unguessed))
 

@@ -87,6 +87,9 @@ def _blank(tree: ast.Module) -> "_Blanks":
 def _blank_source(tree: ast.Module, hidden: Mapping[str, Set[str]]) -> BlankSource:
     text = ast.unparse(tree)
     functions = _functions(tree)
+    names = {each.name for each in functions} | {
+        each.id for each in ast.walk(tree) if isinstance(each, ast.Name)
+    }
     tree = FoldConstants().visit(tree)
     inputs: dict[str, Set[str]] = {}
     for function in functions:
@@ -94,7 +97,7 @@ def _blank_source(tree: ast.Module, hidden: Mapping[str, Set[str]]) -> BlankSour
             inputs[function.name] = inputs.get(function.name, set()) | constants_of(function)
     _remove_tests(tree, ())
     hidden = {name: hidden[name] for name in inputs}
-    return BlankSource(text, hidden, {**inputs, "": constants_of(tree)}, {each.name for each in functions})
+    return BlankSource(text, hidden, {**inputs, "": constants_of(tree)}, names)
 
 
 def _remove_tests(within: ast.Module | ast.ClassDef, names: Collection[str]) -> None:

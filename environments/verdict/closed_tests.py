@@ -2,9 +2,9 @@
 
 A test is *closed* if its own code, and all code of the tests' files that it may reach by a name, compares
 with placeholders alone: no other comparison, assertion or match is in them, nor a call that may compare what
-the candidate gives. It reaches no function of these files but fixtures and what the test framework calls,
-since one may be a reference implementation, or make with the deleted code's inverse what is asked for. What
-no closed test reaches is removed.
+the candidate gives. It reaches no function of these files but fixtures, those without parameters and what
+the test framework calls, since one may be a reference implementation, or make with the deleted code's inverse
+what is asked for. What no closed test reaches is removed.
 """
 
 import ast
@@ -31,6 +31,7 @@ _IMPLICIT = {
 }  # fmt: skip
 """Names that the test framework uses by itself."""
 _IMPORTS = ast.Import | ast.ImportFrom
+_DIFFERENCES = ast.Sub | ast.BitXor | ast.BitAnd | ast.BitOr
 
 
 def closed_tests(trees: Mapping[str, ast.Module], emptied: Mapping[str, Collection[str]]) -> Set[TestName]:
@@ -98,10 +99,11 @@ class _Definition:
 
     @property
     def is_helper(self) -> bool:
-        """Return whether it is a function that tests call, or has one in it that they may get."""
+        """Return whether it is a function that tests give something, or has one in it that they may get."""
         if self.is_test or "__init__" in self.names:
             return False
-        if self.is_implicit or "fixture" in self._decorators:
+        takes_nothing = isinstance(self.node, Function) and not ast.unparse(self.node.args)
+        if self.is_implicit or takes_nothing or "fixture" in self._decorators:
             return any(isinstance(each, Function) for each in _nodes_of(self.node))
         if isinstance(self.node, ast.ClassDef):
             return False  # its methods are definitions of their own
@@ -235,8 +237,11 @@ class _Suite:
 
     def _is_comparison(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Compare):
-            sides = [node.left, *node.comparators]
-            return sum(not (_is_placeholder(each) or is_guessed(each)) for each in sides) > 1
+            return not _is_harmless(node)
+        if isinstance(node, ast.BinOp):
+            sides = node.left, node.right
+            is_constant = [isinstance(each, LITERAL) and not is_guessed(each) for each in sides]
+            return isinstance(node.op, _DIFFERENCES) and any(is_constant) and not all(is_constant)
         if isinstance(node, ast.Assert | ast.If | ast.While | ast.IfExp):
             return self._asks_a_comparison(node.test)
         return isinstance(node, ast.Match) or (isinstance(node, ast.Call) and self._call_compares(node))
@@ -246,6 +251,8 @@ class _Suite:
         if any(map(_is_placeholder, given)) or name in _HARMLESS:
             return False
         if name.startswith(_COMPARING):
+            return True
+        if name == "match" and _root(call.func) not in self._imported:  # as of what `raises` caught
             return True
         if name == "bool":
             return any(map(self._asks_a_comparison, given))
@@ -337,6 +344,16 @@ def _last_names(expression: ast.expr) -> Iterator[str]:
     """Yield a name, or the last attribute of an expression."""
     if isinstance(expression, ast.Name | ast.Attribute):
         yield expression.id if isinstance(expression, ast.Name) else expression.attr
+
+
+def _is_harmless(compared: ast.Compare) -> bool:
+    """Return whether a comparison is with a placeholder, or with none, true, false, 0, 1 or an empty text."""
+    sides = [compared.left, *compared.comparators]
+    if any(map(_is_placeholder, sides)):
+        return len(sides) == 2
+    is_member = isinstance(compared.ops[0], ast.In | ast.NotIn)
+    is_small = (isinstance(each, ast.Constant) and each.value in (None, 0, 1, "") for each in sides)
+    return len(sides) == 2 and not is_member and any(is_small)
 
 
 def _is_placeholder(node: ast.expr) -> bool:

@@ -95,13 +95,18 @@ def _are_equal(found: Sequence[str], texts: Sequence[str], tolerant: bool) -> bo
 
 
 def _are_close(one: str, other: str) -> bool:
-    """Return whether two texts are of numbers that are nearly equal."""
-    if not (_NUMBER.fullmatch(one) and _NUMBER.fullmatch(other)):
+    """Return whether two texts of numbers, or of containers of them, differ in nearly equal numbers alone."""
+    if "'" in one + other or _NUMBER.sub("", one) != _NUMBER.sub("", other):
         return False
+    found, wanted = _NUMBER.findall(one), _NUMBER.findall(other)
+    return len(found) == len(wanted) and all(map(_is_near, found, wanted))
+
+
+def _is_near(one: str, other: str) -> bool:
     try:
         expected = Fraction(other)
         return abs(Fraction(one) - expected) <= Fraction(_RELATIVE) * abs(expected) + Fraction(_ABSOLUTE)
-    except ArithmeticError:
+    except (ArithmeticError, ValueError):
         return False
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ class BlankSource:
     """A test file without expectations.
 
     `hidden` are the values that each test function expected, and `inputs` those that it still holds, ""
-    standing for the rest of the file. `names` are those of its functions.
+    standing for the rest of the file. `names` are all that it uses.
     """
 
     text: str
@@ -58,34 +59,42 @@ class HeldTexts:
 
     def __init__(self, sources: Iterable[BlankSource]) -> None:
         """Read the constants as they would be recorded."""
-        sources = [*sources]
         self._texts: set[str] = set()
-        shared: list[str] = []
+        self._searched: defaultdict[str, list[str]] = defaultdict(list)
+        """Longer texts, without white space, by the test that holds them; "" for those outside of tests."""
+        self._names: set[str] = set()
         for blank in sources:
+            self._names |= {*map(_letters, blank.names)}
             for name, inputs in blank.inputs.items():
                 values = [*_values(inputs)]
                 self._texts |= _loose(map(plain_text, values))
-                shared += [value for value in values if not name and isinstance(value, str)]
-        names = (name for blank in sources for name in blank.names)
-        self._searched = [_squeezed(text) for text in (*names, *shared)]
+                self._searched[name] += (_squeezed(value) for value in values if isinstance(value, str))
 
-    def let_guess(self, texts: Sequence[str]) -> bool:
-        """Return whether a guess gives the values of a test, or what other tests hold."""
-        return all(_GUESSED.fullmatch(text) or self.has(text) for text in texts)
+    def let_guess(self, texts: Sequence[str], test: str) -> bool:
+        """Return whether a guess gives the values of a test function, or what is held elsewhere."""
+        return all(_GUESSED.fullmatch(text) or self.has(text, test) for text in texts)
 
-    def has(self, text: str) -> bool:
-        """Return whether a recorded value, or each text in it, is among them."""
-        return _loose([text]) <= self._texts or all(map(self._has_part, _TEXT.findall(text) or [text]))
+    def has(self, text: str, test: str = "") -> bool:
+        """Return whether a recorded value, or each text in it, is held, also in a longer text elsewhere."""
+        [loose] = _loose([text])
+        if loose in self._texts or ("," in loose and any(loose.strip("()") in each for each in self._texts)):
+            return True
+        longer = [
+            each for name, texts in self._searched.items() if not name or name != test for each in texts
+        ]
+        return all(self._has_part(part, longer) for part in _TEXT.findall(text) or [text])
 
-    def _has_part(self, part: str) -> bool:
-        """Return whether a text within a value, or a value without texts, is held, also in a longer text."""
+    def _has_part(self, part: str, longer: Sequence[str]) -> bool:
+        """Return whether a text within a value, or a value without texts, is held."""
         if _loose([part]) <= self._texts:
             return True
         sought = part
         with suppress(ValueError, SyntaxError):
             sought = str(ast.literal_eval(part))
+        if _letters(sought) in self._names:
+            return True
         is_number = _NUMBER.fullmatch(part) is not None
-        return not is_number and any(_squeezed(sought) in each for each in self._searched)
+        return not is_number and any(_squeezed(sought) in each for each in longer)
 
 
 def _values(sources: Iterable[str]) -> Iterator[object]:
@@ -95,13 +104,18 @@ def _values(sources: Iterable[str]) -> Iterator[object]:
             yield ast.literal_eval(source)
 
 
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text or a name."""
+    return "".join(each for each in text.lower() if each.isalnum())
+
+
 def _squeezed(text: str) -> str:
     return "".join(text.lower().split())
 
 
 def _loose(texts: Iterable[str]) -> Set[str]:
-    """Return the texts of values without white space at their ends, and with one kind of brackets."""
-    return {_EDGE.sub("", text.translate(_BRACKETS)) for text in texts}
+    """Return the texts of values in small letters, without space at their ends, with one kind of brackets."""
+    return {_EDGE.sub("", text.translate(_BRACKETS)).lower() for text in texts}
 
 
 def _holds_half(hidden: Set[str], inputs: Set[str]) -> bool:

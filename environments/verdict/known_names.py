@@ -76,7 +76,8 @@ class KnownNames:
             return is_known or self._holds(expression.value, known, told)
         if isinstance(expression, ast.Call):
             if called_name(expression) == "approx":
-                return self._is_number(expression, known, told)
+                has_tolerance = len(expression.args) != 1 or expression.keywords
+                return not has_tolerance and self._holds(expression.args[0], known, told)
             is_known = self._may_call(expression.func, known, told)
             return is_known and self._gets_constants(expression, known, told)
         parts = [each for each in ast.iter_child_nodes(expression) if isinstance(each, ast.expr)]
@@ -115,12 +116,6 @@ class KnownNames:
         if self._is_of_library(called, known):
             return True
         return isinstance(called, ast.Attribute) and self._holds(called.value, known, told)
-
-    def _is_number(self, approx: ast.Call, known: Bindings, told: dict[str, bool]) -> bool:
-        """Return whether `approx` gets a number, and no tolerance of its own."""
-        number = approx.args[0] if len(approx.args) == 1 and not approx.keywords else None
-        is_container = isinstance(number, ast.List | ast.Tuple | ast.Dict | ast.Set)
-        return number is not None and not is_container and self._holds(number, known, told)
 
 
 def is_mutable(value: ast.expr) -> bool:

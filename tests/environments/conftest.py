@@ -12,8 +12,9 @@ from tracemill.environments.task import Task
 @pytest.fixture(scope="session")
 def orchard_tasks(tmp_path_factory: pytest.TempPathFactory) -> list[Task]:
     """Four tasks of the library in `tests/data/orchard`: a function, a class, a module, a group."""
-    made, _ = orchard.tasks_of_orchard(tmp_path_factory.mktemp("tasks"), 4)
-    return made
+    made, _ = orchard.tasks_of_orchard(tmp_path_factory.mktemp("tasks"), 8)
+    kinds = ("function", "class", "module", "group")
+    return [next(task for task in made if task.difficulty.kind == kind) for kind in kinds]
 
 
 @pytest.fixture(scope="session")

@@ -292,6 +292,11 @@ def test_a_test_is_left_out_that_gives_another_away_or_is_given_away() -> None:
     texts = ("'sum'", "'one'", "'uno'", "['one', 'uno']", "['tre', 'uno']", "'There'")
     assert [text for text in texts if not held.has(text)] == ["['tre', 'uno']"]
     assert not HeldTexts([]).has("'sum'")
+    names = HeldTexts(
+        [blank_source("def test_it():\n    dark_red = (20, 30, 40, 50)\n    assert f(dark_red) == 'x'")]
+    )
+    texts = ("'dark red'", "'dark'", "[30, 40]", "[30, 50]")
+    assert [text for text in texts if names.has(text)] == ["'dark red'", "[30, 40]"]
     alone = blank_suite({"t.py": BOTH_WAYS}, {("t.py", "test_back")})
     assert given_away(alone) == set()
     shared = "KNOWN = [g('uno')]\n\ndef test_it():\n    assert f(KNOWN) == 'uno'"
@@ -303,6 +308,9 @@ def test_values_in_longer_texts_are_held() -> None:
         [blank_source("SAMPLE = 'head\\noak  7'\n\ndef test_it():\n    assert f(SAMPLE) == 'x'")]
     )
     assert [text for text in ("'oak 7'", "'head'", "'oaks'") if not held.has(text)] == ["'oaks'"]
+    other = "def test_it():\n    assert f('an oak') == g('x')\n\ndef test_more():\n    assert f() == 'oak'"
+    alone = HeldTexts([blank_source(other.replace("g('x')", "'a tree'"))])
+    assert (alone.has("'oak'", "test_it"), alone.has("'oak'", "test_more")) == (False, True)
 
 
 def test_tables_may_be_named() -> None:
@@ -337,6 +345,7 @@ def test_long_chains_of_names_are_followed() -> None:
     "back",
     [
         "unpack('2:kao;' + '5:yrre') == ('oak', 'erry')",
+        "unpack('2:KAO;5:YRRE') == ('oak', 'erry')",
         "unpack('2:kao;5:yrre\\n'.strip()) == ['oak', 'erry']",
         "unpack(dedent('\\n    2:kao;5:yrre')) == set(['oak', 'erry'])",
     ],
@@ -359,6 +368,11 @@ def test_values_held_in_other_containers_are_held() -> None:
         "assert f(1) == 22 or f(1) == 33",  # an honest answer may be the second
         "assert f(1) != 22",
         "assert 'red' in f(1)",
+        "assert 'r' in f(1)",
+        "assert 2 < f(1)",
+        "assert abs(f(1) - 25) < 1",
+        "assert not f(1) ^ {22, 33}",
+        "with raises(ValueError) as caught:\n        f(1)\n    caught.match('red')",
         "assert all(each in f(1) for each in ('red', 'blue'))",
         "assert 10 < f(1) < 20",
         "assert abs(f(1) - 2.5) < 0.001",
@@ -419,13 +433,13 @@ class TestIt:
         return self.assertEqual(found, want)
 
     def test_other(self):
-        assert f(3) > 0 and f(4) != 7
+        assert f(3) > 0 and f(4) is not None
         assert f(5) == 'blue'
 
     def test_it(self):
         {line.replace(chr(10), chr(10) + "    ")}
 """
-    rest = "    def test_other(self):\n        assert f(3) > 0 and f(4) != 7\n"
+    rest = "    def test_other(self):\n        assert f(3) > 0 and f(4) is not None\n"
     rest += "        assert __expected__(1) == f(5)"
     assert blank(source) == f"import math\nimport re\n\nclass TestIt:\n\n{rest}"
 
@@ -572,6 +586,22 @@ def test_values_are_right_where_each_place_compared_what_it_expects() -> None:
     assert compare_values({"a": {"1": ["12"]}}, {"a": {"1": ["1"]}}) == {"a": False}
 
 
+def test_numbers_in_containers_may_differ_where_the_test_allows_it() -> None:
+    near, far = "33333333/100000000", "333/1000"
+    for found, is_right in (
+        (f"[{near}, 2]", True),
+        (f"[{far}, 2]", False),
+        (f"[{near}]", False),
+        (f"({near}, 2)", False),
+        ("[1/3, '2']", False),
+        ("[1/0, 2]", False),
+    ):
+        assert compare_values({"a": {"~1": ["[1/3, 2]"]}}, {"a": {"~1": [found]}}) == {"a": is_right}
+    text = "def test_it(want):\n    assert f() == approx(want)"
+    table = "@parametrize('want', [[0.5, 0.25], {'a': 0.5}])\n"
+    assert "assert __expected__('~1') == f()" in blank(table + text)
+
+
 def test_numbers_may_differ_where_the_test_allows_it() -> None:
     near = "33333333/100000000"
     for number, text, is_right in (
@@ -582,6 +612,7 @@ def test_numbers_may_differ_where_the_test_allows_it() -> None:
         ("~1", "1/0", False),
         ("~1", "'1/3'", False),
         ("~1", "", None),
+        ("~1", "[1/3]", False),
     ):
         assert compare_values({"a": {number: ["1/3"]}}, {"a": {number: [text]}}) == {"a": is_right}
 
@@ -675,7 +706,7 @@ def test_what_no_watch_sees_earns_nothing(letters_task: Task, worktree: Path, na
     before = verdict_by(without, letters_task, worktree / "before", UNSEEN[name])
     assert (before.reward, before.seen) == (1.0, ())
     verdict = verdict_by(exam, letters_task, worktree / "after", UNSEEN[name])
-    assert (verdict.reward, verdict.forged != ()) == (0.0, True)
+    assert (verdict.reward, verdict.forged != ()) == (0.0, "class" not in name)  # an object is unknown
 
 
 @pytest.mark.slow
@@ -720,7 +751,7 @@ def test_harbors_verifier_runs_them_too(letters_task: Task, worktree: Path) -> N
         assert (ended.code, ended.text) == (0, "")
         said[name] = json.loads((logs / "verdict.json").read_text())
     assert (said["honest"]["reward"], said["honest"]["forged"]) == (1.0, [])
-    assert (said["unseen"]["reward"], said["unseen"]["forged"] != []) == (0.0, True)
+    assert (said["unseen"]["reward"], said["unseen"]["forged"]) == (0.0, [])
 
 
 def test_a_feature_whose_tests_expect_no_value_is_no_task(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_the_command_makes_tasks_of_rows(checkout: Path, worktree: Path) -> None
     ended = env("env", "make", *options, "--checkout", f"dev/spans={checkout}", cwd=worktree)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.splitlines() == [
-        "tasks/dev__spans-7  issue, 2 functions, 2 lines, 3 tests decide, 3 guard",
+        "tasks/dev__spans-7  issue, 2 functions, 2 lines, 3 tests decide, 3 by their values, 3 guard",
         "tasks made 1 of 1 rows tried",
         "  1 more row not tried: --most 1",
     ]

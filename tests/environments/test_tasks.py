@@ -91,7 +91,9 @@ def test_what_breaks_the_rest_earns_nothing(orchard_tasks: list[Task], worktree:
 
 def test_a_task_is_read_back_as_it_was_written(orchard_tasks: list[Task]) -> None:
     again = read_tasks(orchard_tasks[0].folder.parent)
-    assert again == orchard_tasks
+    assert [task for task in again if task in orchard_tasks] == sorted(
+        orchard_tasks, key=lambda each: each.name
+    )
     assert read_tasks(orchard_tasks[2].folder) == [orchard_tasks[2]]
 
 
@@ -238,12 +240,12 @@ def test_a_feature_whose_tests_miss_a_planted_fault_is_no_task(tmp_path: Path) -
     source = tmp_path / "source"
     source.mkdir()
     (source / "it.py").write_text(
-        "def fee(amount):\n    base = 2\n    if amount > 100:\n        base = 5\n    return base\n"
+        "def fee(amount):\n    base = 12\n    if amount > 100:\n        base = 35\n    return base\n"
         "\n\ndef two():\n    return 2\n"
     )
-    loose = "import it\n\n\ndef test_fee():\n    assert it.fee(50) == 2\n    assert it.fee(500) == 5\n"
+    loose = "import it\n\n\ndef test_fee():\n    assert it.fee(50) == 12\n    assert it.fee(500) == 35\n"
     loose += "\n\ndef test_two():\n    assert it.two() == 2\n"
-    close = loose + "\n\ndef test_edge():\n    assert (it.fee(100), it.fee(101)) == (2, 5)\n"
+    close = loose + "\n\ndef test_edge():\n    assert (it.fee(100), it.fee(101)) == (12, 35)\n"
     counts = []
     for tests, faults in ((loose, 0), (loose, 8), (close, 8)):
         (source / "test_it.py").write_text(tests)
@@ -331,7 +333,7 @@ def test_a_file_of_tests_at_the_root_is_no_code(tmp_path: Path) -> None:
     (source / "it" / "tests.py").write_text("def is_odd(x):\n    return x % 2 == 1\n")
     (source / "tests.py").write_text(
         "import unittest\n\nimport it\nimport it.tests\n\n\nclass Tests(unittest.TestCase):\n"
-        "    def test_one(self):\n        expected = 3\n        self.assertEqual(it.one(1), expected)\n\n"
+        "    def test_one(self):\n        expected = 13\n        self.assertEqual(it.one(11), expected)\n\n"
         "    def test_two(self):\n        self.assertFalse(it.tests.is_odd(it.two()))\n"
     )
     [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), restorations=0)
@@ -361,7 +363,7 @@ def test_a_task_names_the_statements_that_no_test_runs(tmp_path: Path) -> None:
         "def two():\n    return 2\n"
     )
     (source / "test_it.py").write_text(
-        "import it\n\n\ndef test_half():\n    assert it.half('8') == 4\n\n\n"
+        "import it\n\n\ndef test_half():\n    assert it.half('80') == 40\n\n\n"
         "def test_two():\n    assert it.two() == 2\n"
     )
     [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), restorations=0, faults=0)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tracemill.environments.episodes.episode_folder import RecordedEpisode
     from tracemill.environments.episodes.workspace import EpisodeJudgement
     from tracemill.environments.task import Task
+    from tracemill.environments.verdict.judge import TaskTests
 
 env_app = typer.Typer(help="Make coding tasks, run agents on them, verify them.", no_args_is_help=True)
 Sandbox = Annotated[
@@ -109,7 +110,8 @@ def make(
             exam, size = task.exam, task.difficulty
             typer.echo(
                 f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
-                f"{len(exam.fail_to_pass)} tests decide, {len(exam.pass_to_pass)} guard"
+                f"{len(exam.fail_to_pass)} tests decide, {_judged_by_values(exam)} by their values, "
+                f"{len(exam.pass_to_pass)} guard"
             )
     typer.echo(f"tasks made {report.made} of {report.tried} {'rows' if rows else 'features'} tried")
     for reason, count in report.refused.most_common():
@@ -119,6 +121,11 @@ def make(
     elif rows is None and report.made < most:
         few = f"fewer than --most {most}: {printable_count(report.tried, 'feature')} found"
         typer.echo(f"  {few}, of functions with at least {LEAST_LINES} lines that tests call")
+
+
+def _judged_by_values(exam: "TaskTests") -> int:
+    """Return how many tests bound the reward, whatever a candidate does in their process."""
+    return 0 if exam.blank is None else len(exam.blank.unguessed)
 
 
 @contextmanager
