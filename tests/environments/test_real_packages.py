@@ -14,7 +14,7 @@ from benchmarks.real_packages import PACKAGES, measure_all, sum_of
 def test_tasks_of_real_packages_are_lost_and_restored(capsys: pytest.CaptureFixture[str]) -> None:
     orchard.sandbox()
     package_index.require()
-    rows = [*measure_all(PACKAGES, most=8, restorations=10)]
+    rows = [*measure_all(PACKAGES, most=12, restorations=10)]
     total = sum_of(rows)
     with capsys.disabled():
         for row in (*rows, total):
