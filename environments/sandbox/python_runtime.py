@@ -6,12 +6,14 @@ Of each package that is asked for, the files of its distribution alone are.
 
 import compileall
 import importlib.metadata
+import os
 import re
 import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 from tracemill.environments.sandbox.sandbox import Mount
@@ -23,6 +25,10 @@ PYTHON = str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{s
 BARE = ("-I", "-S")
 """Options of a Python that knows neither its environment nor what is installed beside it."""
 TEST_PACKAGES = ("pytest",)
+_SYSTEM_LIBRARIES = ("/usr/lib", "/usr/local/lib", "/usr/share")
+_PACKAGE_FOLDERS = {"dist-packages", "site-packages", "third_party"}
+_DEPTH = 5
+"""Levels below the root at which such folders are looked for."""
 _LOCK = threading.Lock()
 _SHARED: dict[tuple[str, ...], tempfile.TemporaryDirectory[str]] = {}
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -34,16 +40,17 @@ def interpreter_mounts() -> list[Mount]:
     return [] if prefix == Path("/usr") else [Mount(prefix, str(prefix))]
 
 
-def hidden_folders() -> list[str]:
-    """Return the folders to hide in the sandbox: installed packages and their caches."""
+@cache
+def hidden_folders() -> tuple[str, ...]:
+    """Return the folders to hide in the sandbox: installed packages, also those that other programs bring."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    prefix = Path(sys.base_prefix).resolve()
-    found = [prefix / "lib" / version / "site-packages", Path("/usr/lib/python3/dist-packages")]
-    found += [
-        Path("/usr/local/lib") / version / "dist-packages",
-        Path("/usr/local/lib") / version / "site-packages",
-    ]
-    return sorted({str(path) for path in found if path.is_dir()})
+    found = {str(Path(sys.base_prefix).resolve() / "lib" / version / "site-packages")}
+    for root in _SYSTEM_LIBRARIES:
+        for folder, folders, _ in os.walk(root):
+            found |= {f"{folder}/{each}" for each in folders if each in _PACKAGE_FOLDERS}
+            is_deep = folder.count("/") >= _DEPTH
+            folders[:] = [] if is_deep else [each for each in folders if each not in _PACKAGE_FOLDERS]
+    return tuple(sorted(each for each in found if Path(each).is_dir()))
 
 
 def make_readable(folder: Path) -> Path:

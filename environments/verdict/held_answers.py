@@ -63,8 +63,11 @@ class HeldTexts:
         self._searched: defaultdict[str, list[str]] = defaultdict(list)
         """Longer texts, without white space, by the test that holds them; "" for those outside of tests."""
         self._names: set[str] = set()
+        self._tests: set[str] = set()
+        """Letters of the names that tests use, and of those of the tests, which may be longer."""
         for blank in sources:
             self._names |= {*map(_letters, blank.names)}
+            self._tests |= {*map(_letters, blank.inputs)}
             for name, inputs in blank.inputs.items():
                 values = [*_values(inputs)]
                 self._texts |= _loose(map(plain_text, values))
@@ -82,7 +85,8 @@ class HeldTexts:
         longer = [
             each for name, texts in self._searched.items() if not name or name != test for each in texts
         ]
-        return all(self._has_part(part, longer) for part in _TEXT.findall(text) or [text])
+        numbers = [each for each in _NUMBER.findall(text) if len(each) > 1]
+        return all(self._has_part(part, longer) for part in _TEXT.findall(text) or numbers or [text])
 
     def _has_part(self, part: str, longer: Sequence[str]) -> bool:
         """Return whether a text within a value, or a value without texts, is held."""
@@ -91,7 +95,8 @@ class HeldTexts:
         sought = part
         with suppress(ValueError, SyntaxError):
             sought = str(ast.literal_eval(part))
-        if _letters(sought) in self._names:
+        letters = _letters(sought)
+        if letters in self._names or (letters and any(letters in each for each in self._tests)):
             return True
         is_number = _NUMBER.fullmatch(part) is not None
         return not is_number and any(_squeezed(sought) in each for each in longer)
