@@ -12,7 +12,8 @@ from tracemill.records.errors import EnvironmentTaskError
 LEFT_OUT = (
     "__pycache__", "*.pyc", "*.pyo", "*.pyd", "*.so", "*.pyi", ".git", ".hg", ".svn", ".mypy_cache",
     ".pytest_cache", ".ruff_cache", ".tox", ".nox", ".venv", "venv", "*.egg-info", "*.dist-info", "build",
-    "dist", ".eggs", ".coverage", ".hypothesis", ".github",
+    "dist", ".eggs", ".coverage", ".hypothesis", ".github", ".history", "htmlcov", ".ipynb_checkpoints",
+    "*.orig", "*.rej", "*.bak", "*~", "*.swp",
 )  # fmt: skip
 """What a task never holds: history, caches and second copies, from which a deleted feature could be read."""
 _TEST_FILES = ("test_*.py", "*_test.py")

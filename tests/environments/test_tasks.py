@@ -150,7 +150,8 @@ def test_changed_tests_are_refused(orchard_tasks: list[Task], tmp_path: Path) ->
 def test_caches_history_and_second_copies_are_left_out(tmp_path: Path) -> None:
     source = tmp_path / "orchard"
     shutil.copytree(orchard.ORCHARD, source)
-    copies = (".git/HEAD", ".mypy_cache/orchard.json", "build/lib/orchard/beds.py", "orchard/beds.pyi")
+    copies = [".git/HEAD", ".mypy_cache/orchard.json", "build/lib/orchard/beds.py", "orchard/beds.pyi"]
+    copies += [".history/beds_1.py", "htmlcov/beds_py.html", "orchard/beds.py.orig", "orchard/beds.py~"]
     for name in (*copies, "orchard.egg-info/SOURCES.txt", "orchard/__pycache__/beds.cpython-311.pyc"):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text("def draw(self): ...")
@@ -159,6 +160,7 @@ def test_caches_history_and_second_copies_are_left_out(tmp_path: Path) -> None:
     ]
     names = {path.name for path in tasks[0].repository.rglob("*")}
     assert names & {".git", ".mypy_cache", "build", "orchard.egg-info", "__pycache__", "beds.pyi"} == set()
+    assert names & {".history", "htmlcov", "beds.py.orig", "beds.py~"} == set()
 
 
 @pytest.mark.parametrize(
