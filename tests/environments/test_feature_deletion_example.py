@@ -32,9 +32,11 @@ def test_the_example_makes_verifies_runs_and_reads(worktree: Path) -> None:
     assert len(rewards["plausible"]) == 2
     assert all(reward < 1 for reward in rewards["plausible"])
     assert "  hack" not in said
-    assert len(read_tasks(worktree / "tasks")) == 2
+    files = [task.difficulty.files for task in read_tasks(worktree / "tasks")]
+    assert files == [1, 2]
     assert len([*worktree.glob("sessions-*/**/*.jsonl")]) == 6
     read = said.rpartition("$ tracemill ingest")[2]
     assert re.search(r"\bfiles +6\n +traces +6\n", read)
-    assert re.search(r"\bsteps +18\n", read)
+    steps = 3 * sum(2 + each for each in files)  # of three policies: a look, a write of each file, an end
+    assert re.search(rf"\bsteps +{steps}\n", read)
     assert re.search(r"\bfiles not read +none\n", read)
