@@ -20,7 +20,7 @@ from tracemill.environments.sandbox.python_runtime import make_readable
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of
 from tracemill.records.errors import EnvironmentTaskError
 
-VERSION = 2
+VERSION = 3
 _PARTIAL = ".partial-"
 """Prefix of the folder of a task that is being written."""
 
@@ -104,8 +104,7 @@ class Task:
         shutil.copytree(repository, partial / "environment" / "repository")
         shutil.copytree(exam.tests, partial / "tests" / "right")
         shutil.copytree(exam.wrong_tests, partial / "tests" / "wrong")
-        if exam.blank is not None:
-            shutil.copytree(exam.blank.tests, partial / "tests" / "blank")
+        shutil.copytree(exam.blank.tests, partial / "tests" / "blank")
         for file, source in original.items():
             target = partial / "solution" / "files" / file
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -118,8 +117,9 @@ class Task:
             "digest": digest_of(*exam.folders),
             "seconds": round(exam.seconds, 2),
             "seen": None if exam.seen is None else sorted(exam.seen),
-            "blank": None if exam.blank is None else exam.blank.expected,
-            "unguessed": [] if exam.blank is None else exam.blank.unguessed,
+            "blank": exam.blank.expected,
+            "groups": exam.blank.groups,
+            "unguessed": exam.blank.unguessed,
             "roots": [*roots],
             "packages": [*packages],
         }
@@ -148,7 +148,7 @@ class Task:
             ) from None
         if about.get("version") != VERSION:
             raise EnvironmentTaskError(
-                f"{folder} is a task of version {about.get('version')}, whose canary tests can be detected",
+                f"{folder} is a task of version {about.get('version')}, whose verdict can be forged",
                 f"version {VERSION}",
                 "make it again with `tracemill env make`",
             )
@@ -162,8 +162,13 @@ class Task:
             tuple(known["canaries"]),
             known["digest"],
             known["seconds"],
-            _seen(known.get("seen")),
-            _blank(folder, known),
+            _seen(known["seen"]),
+            BlankTests(
+                folder / "tests" / "blank",
+                tuple(map(tuple, known["groups"])),
+                known["blank"],
+                tuple(known["unguessed"]),
+            ),
         )
         if digest_of(*exam.folders) != exam.digest:
             raise EnvironmentTaskError(
@@ -186,15 +191,8 @@ class Task:
 
 
 def _seen(known: Sequence[Sequence[str]] | None) -> frozenset[tuple[str, str]] | None:
-    """Return what the original was seen to do; None in tasks that were made before it was watched."""
+    """Return what the original was seen to do; None if it was not watched."""
     return None if known is None else frozenset((kind, place) for kind, place in known)
-
-
-def _blank(folder: Path, known: Mapping[str, Any]) -> BlankTests | None:
-    """Return the blank tests; None in tasks that were made before there were any."""
-    if known.get("blank") is None:
-        return None
-    return BlankTests(folder / "tests" / "blank", known["blank"], tuple(known["unguessed"]))
 
 
 def read_tasks(folder: Path) -> list[Task]:

@@ -31,11 +31,13 @@ from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
-from tracemill.environments.verdict.blank_tests import blank_suite
+from tracemill.environments.verdict.blank_tests import blank_test
 from tracemill.environments.verdict.change_expectations import change_expectations
+from tracemill.environments.verdict.closed_tests import TestName
 from tracemill.environments.verdict.decide import compare_values
-from tracemill.environments.verdict.held_answers import HeldTexts, given_away
+from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
+from tracemill.environments.verdict.record_values import HELD
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
 from tracemill.records.errors import EnvironmentTaskError
 
@@ -45,6 +47,8 @@ FAULTS = 8
 _LEAST_KEPT = 1
 _LEAST_BLANK = 0.25
 """Share of the tests that count whose blank copy expects more than a guess; others are easier to forge."""
+_MOST_ALONE = 16
+"""Functions whose blank copies are run, each in a process of its own."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
 """Seconds of tests in other files that guard what stays functional."""
@@ -136,49 +140,73 @@ class TestedRepository:
     def _run(self, code: Path, tests: Path, *, traced: bool = False, hash_seed: int = 0) -> TestRun:
         return self.bed.run(code, tests, self.tree.test_files, traced=traced, hash_seed=hash_seed)
 
-    def _blank_tests(self, counted: Sequence[str]) -> BlankTests:
-        """Return blank copies of those tests that can have one; the others are left out."""
-        found = self._write_blank(counted)
-        while found.expected and len(found.expected) < len(counted):
-            counted = [*found.expected]
-            found = self._write_blank(counted)
-        return found
+    def _blank_tests(self, failing: Sequence[str], wrong: Sequence[Path]) -> tuple[BlankTests, float]:
+        """Return blank copies of test functions, each alone, and the share of failing tests that have one.
 
-    def _write_blank(self, counted: Sequence[str]) -> BlankTests:
-        """Return blank copies of tests, and what the original compares in them."""
+        Functions are drawn until there are `_MOST_ALONE`; the share is of what was drawn.
+        """
         files = {
             path.relative_to(self.tree.tests).as_posix(): path.read_text("utf-8-sig", "replace")
             for path in sorted(self.tree.tests.rglob("*.py"))
         }
-        sources = blank_suite(files, {(_file(test), _function(test)) for test in counted})
-        left_out = given_away(sources)
+        functions: defaultdict[TestName, list[str]] = defaultdict(list)
+        for test in failing:
+            functions[_file(test), _function(test)].append(test)
         folder = Path(tempfile.mkdtemp(prefix="blank-", dir=self._work))
-        for file, blank in sources.items():
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (folder / file).write_text(blank.text, encoding="utf-8")
-        run = self._run(self.tree.code, make_readable(folder))
-        self._seen |= run.seen
-        found: dict[str, Mapping[str, Sequence[str]]] = {}
-        held = HeldTexts(sources.values())
-        unguessed: list[str] = []
-        for test in counted:
-            values = run.values.get(test, {})
-            texts = [text for each in values.values() for text in each]
-            if not run.passed(test) or (_file(test), _function(test)) in left_out or not all(texts):
-                continue
-            if values:
-                found[test] = values
-            if not held.let_guess(texts, _function(test)):
-                unguessed.append(test)
-        return BlankTests(folder, found, tuple(unguessed))
+        blank = BlankTests(folder, (), {}, ())
+        drawn = 0
+        for function in random.Random(self._seed).sample(sorted(functions), len(functions)):
+            if len(blank.groups) == _MOST_ALONE:
+                break
+            drawn += len(functions[function])
+            sources = blank_test(files, function)
+            if sources:
+                blank = self._with_function(blank, sources, functions[function], wrong)
+        return blank, len(blank.unguessed) / drawn
 
-    def _without_hollow(self, blank: BlankTests, *wrong: Path) -> BlankTests:
-        """Return blank tests of which none counts that has the right values with wrong code."""
-        right: set[str] = set()
-        for code in wrong:
-            values = self._run(code, blank.tests).values
-            right |= {test for test, is_right in compare_values(blank.expected, values).items() if is_right}
-        return replace(blank, unguessed=tuple(test for test in blank.unguessed if test not in right))
+    def _with_function(
+        self,
+        blank: BlankTests,
+        sources: Mapping[str, BlankSource],
+        tests: Sequence[str],
+        wrong: Sequence[Path],
+    ) -> BlankTests:
+        """Return blank tests with those of one function that always expect the same, which `wrong` code fails.
+
+        What they hold themselves is a guess.
+        """
+        folder = blank.tests / str(len(blank.groups))
+
+        def compared(code: Path, hash_seed: int = 0) -> TestRun:
+            return self.bed.run(code, make_readable(folder), [_file(tests[0])], hash_seed=hash_seed)
+
+        _write_tests(folder, {file: source.probe for file, source in sources.items()})
+        run = compared(self.tree.code)
+        self._seen |= run.seen
+        made = [text for numbered in run.values.values() for text in numbered.get(HELD, ())]
+        expected = {
+            test: {number: texts for number, texts in run.values.get(test, {}).items() if number != HELD}
+            for test in tests
+            if run.passed(test)
+        }
+        _write_tests(folder, {file: source.text for file, source in sources.items()})
+        same = compare_values(expected, compared(self.tree.code, hash_seed=1).values)
+        expected = {test: values for test, values in expected.items() if values and same[test]}
+        telling = [*expected]
+        for code in wrong if telling else ():
+            right = compare_values(expected, compared(code).values)
+            telling = [test for test in telling if not right[test]]
+        if not telling:
+            shutil.rmtree(folder)
+            return blank
+        held = HeldTexts(sources.values(), made)
+        unguessed = [test for test in telling if not held.let_guess(expected[test])]
+        return BlankTests(
+            blank.tests,
+            (*blank.groups, tuple(expected)),
+            {**blank.expected, **expected},
+            (*blank.unguessed, *unguessed),
+        )
 
     def try_feature(
         self, feature: Feature, number: int, restorations: int, report: TaskReport, faults: int
@@ -218,14 +246,12 @@ class TestedRepository:
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
         of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
-        blank = self._blank_tests(failing)
+        blank, share = self._blank_tests(failing, [broken] if idle is None else [broken, idle])
         exam = self._exam(failing, kept, self._seen | of_feature, blank)
         if idle is not None and passes(self.bed, exam, idle):
             return _refuse(report, "a body that returns nothing solves it")
-        blank = self._without_hollow(blank, broken, *(() if idle is None else (idle,)))
-        if len(blank.unguessed) < _LEAST_BLANK * len(failing):
+        if share < _LEAST_BLANK or not blank.unguessed:
             return _refuse(report, "too few failing tests expect a value")
-        exam = replace(exam, blank=blank)
         closed = replace(exam, fail_to_pass=tuple(blank.expected))
         if any(passes(self.bed, closed, code) for code in faulty):
             return _refuse(report, "a planted fault solves it")
@@ -327,6 +353,12 @@ def _file(test: str) -> str:
 def _function(test: str) -> str:
     """Return the name of the test function of a test id."""
     return test.partition("[")[0].rpartition("::")[2]
+
+
+def _write_tests(folder: Path, texts: Mapping[str, str]) -> None:
+    for file, text in texts.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text, encoding="utf-8")
 
 
 def _refuse(report: TaskReport, reason: str) -> None:

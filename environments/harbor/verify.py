@@ -27,24 +27,20 @@ PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them inst
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
-def run(exam: dict, mix: MixedTests | None) -> tuple[dict, dict, frozenset]:
-    """Run a copy of the tests in a child process; return outcomes, values and what was seen.
-
-    Without a mix of right and wrong tests they are the blank ones.
-    """
+def run(exam: dict, files: list, copied: Path, mix: MixedTests | None = None) -> tuple[dict, dict, frozenset]:
+    """Run a copy of tests, mixed with wrong ones, in a child process: outcomes, values, what was seen."""
     user = 100_000 + secrets.randbelow(1_000_000)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
         (folder / "runner").mkdir()
-        copied = HERE / ("blank" if mix is None else "right")
         shutil.copytree(copied, folder / "tests", copy_function=shutil.copyfile)
         if mix is not None:
             write_mix(mix, HERE / "right", HERE / "wrong", folder / "tests")
         for script in ("run_pytest.py", "watch_candidate.py", "record_values.py"):
             shutil.copyfile(HERE / script, folder / "runner" / script)
         try:
-            return outcomes(exam, folder, user)
+            return outcomes(exam, files, folder, user)
         finally:
             if os.getuid() == 0:
                 clear(user)
@@ -63,14 +59,14 @@ def clear(user: int) -> None:
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def outcomes(exam: dict, folder: Path, number: int) -> tuple[dict, dict, frozenset]:
+def outcomes(exam: dict, files: list, folder: Path, number: int) -> tuple[dict, dict, frozenset]:
     """Run the tests in a folder in a child process; return outcomes, values and what was seen."""
     marker, watch_marker, tests = secrets.token_hex(16), secrets.token_hex(16), folder / "tests"
     places = {"repository": str(REPOSITORY), "tests": str(tests), "packages": PACKAGES}
     request = {
         "marker": marker,
         "watch_marker": watch_marker,
-        "files": exam["files"],
+        "files": files,
         "roots": exam["roots"],
         "traced": False,
         "places": places,
@@ -121,15 +117,18 @@ def main() -> None:
     mixes = mixes_of(forgeable, HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
     mixed: list[tuple[dict, MixedTests]] = []
     seen = set()
-    right_values = {}
-    if exam["blank"] is not None:
-        # before any other, so that nothing in reach of the candidate ever held an answer
-        found, values, seen = run(exam, None)
-        right_values = compare_values(exam["blank"], values)
-        if is_unsolved(found, right_values):
-            mixes = []
+    found, values = {}, {}
+    # before any others, so that nothing in reach of the candidate ever held an answer
+    for place, group in enumerate(exam["groups"]):
+        ended, compared, also_seen = run(exam, [group[0].partition("::")[0]], HERE / "blank" / str(place))
+        found |= {test: ended.get(test, "") for test in group}
+        values |= {test: compared.get(test, {}) for test in group}
+        seen |= also_seen
+    right_values = compare_values(exam["blank"], values)
+    if is_unsolved(found, right_values):
+        mixes = []
     for mix in mixes:
-        found, _, also_seen = run(exam, mix)
+        found, _, also_seen = run(exam, exam["files"], HERE / "right", mix)
         mixed.append((found, mix))
         seen |= also_seen
         if is_lost(*known, mixed, right_values):

@@ -10,20 +10,13 @@ that compares in any other way, as with alternatives, is left out with all that 
 """
 
 import ast
-import copy
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tracemill.environments.parse_python import parse_python
-from tracemill.environments.verdict.closed_tests import TestName, closed_tests, remove_unreached
-from tracemill.environments.verdict.held_answers import (
-    LITERAL,
-    BlankSource,
-    FoldConstants,
-    constants_of,
-    is_guessed,
-)
+from tracemill.environments.verdict.closed_tests import TestName, is_closed, remove_unreached
+from tracemill.environments.verdict.held_answers import BlankSource, blank_source
 from tracemill.environments.verdict.known_names import (
     Bindings,
     Function,
@@ -48,22 +41,19 @@ _OF_ONE = {"assertTrue", "assertFalse", "assertIsNone"}
 _RAISING = {"raises", "assertRaises"}
 
 
-def blank_suite(files: Mapping[str, str], wanted: Collection[TestName]) -> dict[str, BlankSource]:
-    """Return the files of tests without what they expect, with those of the `wanted` tests that are closed.
+def blank_test(files: Mapping[str, str], test: TestName) -> dict[str, BlankSource]:
+    """Return the files of tests with one test alone, without what it expects; none if it is not closed.
 
     A file that does not parse is empty.
     """
-    kept = {*wanted}
-    while True:
-        trees = {file: _tree(text) for file, text in files.items()}
-        for file, tree in trees.items():
-            _remove_tests(tree, {name for other, name in kept if other == file})
-        blanks = {file: _blank(tree) for file, tree in trees.items()}
-        closed = closed_tests(trees, {file: blank.emptied for file, blank in blanks.items()})
-        if kept <= closed:
-            remove_unreached(trees, kept)
-            return {file: _blank_source(tree, blanks[file].hidden) for file, tree in trees.items()}
-        kept &= closed
+    trees = {file: _tree(text) for file, text in files.items()}
+    for file, tree in trees.items():
+        _remove_tests(tree, test[1] if file == test[0] else "")
+        _blank(tree)
+    if not is_closed(trees, test):
+        return {}
+    remove_unreached(trees, test)
+    return {file: blank_source(tree, test[1]) for file, tree in trees.items()}
 
 
 def _tree(text: str) -> ast.Module:
@@ -73,50 +63,32 @@ def _tree(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _blank(tree: ast.Module) -> "_Blanks":
+def _blank(tree: ast.Module) -> None:
     """Replace what a file expects by placeholders."""
     _remove_hints(tree)
-    tables = [(name, table, ast.dump(table)) for name, table in give_own_tables(tree)]
+    give_own_tables(tree)
     blanks = _Blanks(tree)
     blanks.visit(tree)
     blanks.erase_unread(tree)
-    blanks.emptied = {name for name, table, text in tables if ast.dump(table) != text}
-    return blanks
 
 
-def _blank_source(tree: ast.Module, hidden: Mapping[str, Set[str]]) -> BlankSource:
-    text = ast.unparse(tree)
-    functions = _functions(tree)
-    names = {each.name for each in functions} | {
-        each.id for each in ast.walk(tree) if isinstance(each, ast.Name)
-    }
-    tree = FoldConstants().visit(tree)
-    inputs: dict[str, Set[str]] = {}
-    for function in functions:
-        if function.name.startswith("test"):
-            inputs[function.name] = inputs.get(function.name, set()) | constants_of(function)
-    _remove_tests(tree, ())
-    hidden = {name: hidden[name] for name in inputs}
-    return BlankSource(text, hidden, {**inputs, "": constants_of(tree)}, names)
-
-
-def _remove_tests(within: ast.Module | ast.ClassDef, names: Collection[str]) -> None:
-    kept: list[ast.stmt] = []
+def _remove_tests(within: ast.Module | ast.ClassDef, kept: str) -> None:
+    """Remove all tests but those of one name."""
+    body: list[ast.stmt] = []
     for node in within.body:
         if isinstance(node, ast.ClassDef):
-            _remove_tests(node, names)
-        name = node.name if isinstance(node, Function) else ""
-        if not name.startswith("test") or name in names:
-            kept.append(node)
-    within.body = kept or [ast.Pass()]
+            _remove_tests(node, kept)
+        if not isinstance(node, Function) or not node.name.startswith("test") or node.name == kept:
+            body.append(node)
+    within.body = body or [ast.Pass()]
 
 
 def _remove_hints(tree: ast.Module) -> None:
-    """Remove texts that may hold an answer: docstrings, messages, names of cases, patterns of messages."""
+    """Remove texts that may hold an answer: docstrings, messages, printed ones, names of cases, patterns."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
             node.msg = None
-        elif isinstance(node, ast.Call) and called_name(node) == "subTest":
+        elif isinstance(node, ast.Call) and called_name(node) in ("subTest", "print"):
             node.args, node.keywords = [], []
         elif isinstance(node, ast.Call) and called_name(node) in _EQUAL | _OF_ONE:
             node.args, node.keywords = node.args[: 1 if called_name(node) in _OF_ONE else 2], []
@@ -124,10 +96,6 @@ def _remove_hints(tree: ast.Module) -> None:
             node.keywords = [each for each in node.keywords if each.arg not in ("id", "ids", "match")]
         elif isinstance(node, Function | ast.ClassDef | ast.Module) and ast.get_docstring(node) is not None:
             node.body[:1] = [ast.Expr(ast.Constant(""))] if len(node.body) == 1 else []
-
-
-def _functions(tree: ast.AST) -> list[Function]:
-    return [node for node in ast.walk(tree) if isinstance(node, Function)]
 
 
 @dataclass(frozen=True)
@@ -142,13 +110,6 @@ class _Blanks(ast.NodeTransformer):
     """Replaces the expectations of a file by placeholders."""
 
     def __init__(self, tree: ast.Module) -> None:
-        functions = _functions(tree)
-        self.hidden: dict[str, set[str]] = {
-            each.name: set() for each in functions if each.name.startswith("test")
-        }
-        """Source of the values that each test function expected."""
-        self.emptied: Set[str] = frozenset()
-        """Names of tables of which a copy lost what is expected."""
         self._names = KnownNames(tree)
         self._function: Function | None = None
         self._count = 0
@@ -234,8 +195,6 @@ class _Blanks(ast.NodeTransformer):
             self._function = None
             return found
         if isinstance(node, ast.expr) and node in self._sides:
-            if self._function is not None and self._function.name in self.hidden:
-                self.hidden[self._function.name] |= self._values(node, self._sides[node].known)
             is_approximate = isinstance(node, ast.Call) and called_name(node) == "approx"
             return self._placeholder(tolerant=is_approximate or node in self._tolerant)
         if isinstance(node, ast.expr) and node in self._truths:
@@ -264,13 +223,6 @@ class _Blanks(ast.NodeTransformer):
                 return node
         return self.generic_visit(node)
 
-    def _values(self, side: ast.expr, known: Bindings) -> Set[str]:
-        """Return the source of the values that an expected one has, by what its names stand for."""
-        values = [value for key in reads_of(side) for value in self._names.values_of(key, known)]
-        if values:
-            return set().union(*(self._values(value, known) for value in values))
-        return set() if is_guessed(side) else {ast.unparse(FoldConstants().visit(copy.deepcopy(side)))}
-
     def erase_unread(self, tree: ast.Module) -> None:
         """Give None to the names that stood for what is expected, where nothing reads them any more."""
         reads = {each: reads_of(each) for each in (tree, *(scope.function for scope in self._sides.values()))}
@@ -288,7 +240,6 @@ class _Blanks(ast.NodeTransformer):
                     reads[each].subtract(gone)
                 waiting += gone
         _Erased(erased).visit(tree)
-        tree.body = [node for node in tree.body if not _is_unread(node, reads[tree])]
 
     def _placeholder(self, tolerant: bool = False) -> ast.expr:
         self._count += 1
@@ -314,12 +265,6 @@ class _Erased(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> ast.AST:
         """Return None as an expression, or look within a node."""
         return ast.Constant(None) if node in self._erased else super().visit(node)
-
-
-def _is_unread(node: ast.stmt, reads: Mapping[str, int]) -> bool:
-    """Return whether a statement gives constants to names that nothing reads, as to tables with copies."""
-    names = node.targets if isinstance(node, ast.Assign) and isinstance(node.value, LITERAL) else []
-    return bool(names) and all(isinstance(name, ast.Name) and not reads.get(name.id) for name in names)
 
 
 def _is_made(side: ast.expr) -> tuple[bool, bool]:

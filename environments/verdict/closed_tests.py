@@ -9,11 +9,11 @@ what is asked for. What no closed test reaches is removed.
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from tracemill.environments.verdict.held_answers import LITERAL, is_guessed
-from tracemill.environments.verdict.known_names import Function, called_name
+from tracemill.environments.verdict.known_names import Function, assigned, called_name
 from tracemill.environments.verdict.record_values import EXPECTED, RAISED
 
 TestName = tuple[str, str]
@@ -34,20 +34,15 @@ _IMPORTS = ast.Import | ast.ImportFrom
 _DIFFERENCES = ast.Sub | ast.BitXor | ast.BitAnd | ast.BitOr
 
 
-def closed_tests(trees: Mapping[str, ast.Module], emptied: Mapping[str, Collection[str]]) -> Set[TestName]:
-    """Return the tests of blank files that are closed, and reach none of a file's `emptied` tables."""
+def is_closed(trees: Mapping[str, ast.Module], test: TestName) -> bool:
+    """Return whether a test of blank files is closed."""
     suite = _Suite(trees)
-
-    def is_open(definition: _Definition) -> bool:
-        is_table = definition.within is None and not definition.names.isdisjoint(emptied[definition.file])
-        return is_table or suite.opens(definition)
-
-    return {test for test in suite.tests if not any(map(is_open, suite.reached([test], all_called=False)))}
+    return test in suite.tests and not any(map(suite.opens, suite.reached(test, all_called=False)))
 
 
-def remove_unreached(trees: Mapping[str, ast.Module], tests: Collection[TestName]) -> None:
-    """Remove all other tests from blank files, and what these do not reach, but imports of whole modules."""
-    kept = {id(each.node) for each in _Suite(trees).reached(tests)}
+def remove_unreached(trees: Mapping[str, ast.Module], test: TestName) -> None:
+    """Remove from blank files what a test does not reach, but imports of whole modules."""
+    kept = {id(each.node) for each in _Suite(trees).reached(test)}
     for tree in trees.values():
         _remove_others(tree, kept)
     _remove_imports([*trees.values()])
@@ -177,15 +172,14 @@ class _Suite:
             if isinstance(each.node, ast.ClassDef)
         ]
 
-    def reached(self, tests: Collection[TestName], all_called: bool = True) -> list[_Definition]:
-        """Return the definitions that tests are made of or reach.
+    def reached(self, test: TestName, all_called: bool = True) -> list[_Definition]:
+        """Return the definitions that a test is made of or reaches.
 
         Without `all_called`, not those of functions that get placeholders. What the test framework uses by
         itself is among them only where it is closed.
         """
-        files = {file for file, _ in tests}
-        used = [each for each in self._implicit if each.file in files or each.file.endswith("conftest.py")]
-        return self._reached([*(each for test in tests for each in self.tests[test]), *used], all_called)
+        used = [each for each in self._implicit if each.file == test[0] or each.file.endswith("conftest.py")]
+        return self._reached([*self.tests[test], *used], all_called)
 
     def _reached(self, waiting: list[_Definition], all_called: bool = True) -> list[_Definition]:
         found: dict[int, _Definition] = {}
@@ -232,10 +226,14 @@ class _Suite:
         """Return whether a test that reaches a definition is not closed."""
         node = definition.node
         if id(node) not in self._opening:
-            self._opening[id(node)] = definition.is_helper or any(map(self._is_comparison, _nodes_of(node)))
+            given = {name: value for each in _nodes_of(node) for name, value in assigned(each)}
+            self._opening[id(node)] = definition.is_helper or any(
+                self._is_comparison(each, given) for each in _nodes_of(node)
+            )
         return self._opening[id(node)]
 
-    def _is_comparison(self, node: ast.AST) -> bool:
+    def _is_comparison(self, node: ast.AST, given: Mapping[str, ast.expr]) -> bool:
+        """Return whether a node compares, or asks for the truth of a comparison that a name was `given`."""
         if isinstance(node, ast.Compare):
             return not _is_harmless(node)
         if isinstance(node, ast.BinOp):
@@ -243,27 +241,32 @@ class _Suite:
             is_constant = [isinstance(each, LITERAL) and not is_guessed(each) for each in sides]
             return isinstance(node.op, _DIFFERENCES) and any(is_constant) and not all(is_constant)
         if isinstance(node, ast.Assert | ast.If | ast.While | ast.IfExp):
-            return self._asks_a_comparison(node.test)
-        return isinstance(node, ast.Match) or (isinstance(node, ast.Call) and self._call_compares(node))
+            return self._asks_a_comparison(node.test, given)
+        return isinstance(node, ast.Match) or (
+            isinstance(node, ast.Call) and self._call_compares(node, given)
+        )
 
-    def _call_compares(self, call: ast.Call) -> bool:
-        name, given = called_name(call), [*call.args, *(each.value for each in call.keywords)]
-        if any(map(_is_placeholder, given)) or name in _HARMLESS:
+    def _call_compares(self, call: ast.Call, given: Mapping[str, ast.expr]) -> bool:
+        name, parts = called_name(call), [*call.args, *(each.value for each in call.keywords)]
+        if any(map(_is_placeholder, parts)) or name in _HARMLESS:
             return False
         if name.startswith(_COMPARING):
             return True
         if name == "match" and _root(call.func) not in self._imported:  # as of what `raises` caught
             return True
         if name == "bool":
-            return any(map(self._asks_a_comparison, given))
-        return _root(call.func) in self._comparing and any(isinstance(each, LITERAL) for each in given)
+            return any(self._asks_a_comparison(each, given) for each in parts)
+        return _root(call.func) in self._comparing and any(isinstance(each, LITERAL) for each in parts)
 
-    def _asks_a_comparison(self, expression: ast.expr) -> bool:
+    def _asks_a_comparison(self, expression: ast.expr, given: Mapping[str, ast.expr]) -> bool:
         """Return whether a truth is that of a call that may compare what it gets; types are no answer."""
         if isinstance(expression, ast.BoolOp):
-            return any(map(self._asks_a_comparison, expression.values))
+            return any(self._asks_a_comparison(each, given) for each in expression.values)
         if isinstance(expression, ast.UnaryOp):
-            return self._asks_a_comparison(expression.operand)
+            return self._asks_a_comparison(expression.operand, given)
+        if isinstance(expression, ast.Name) and expression.id in given:
+            others = {name: value for name, value in given.items() if name != expression.id}
+            return self._asks_a_comparison(given[expression.id], others)
         if not isinstance(expression, ast.Call) or called_name(expression) in _TYPE_QUESTIONS:
             return False
         parts = [*expression.args, *(each.value for each in expression.keywords)]

@@ -40,10 +40,12 @@ _BUSY = 4.0
 class BlankTests:
     """Copies of tests without what they expect, and the texts that each of them expects, by number.
 
-    `unguessed` are those that expect more than a guess gives.
+    Each of `groups` is the cases of one function, alone in a folder named by its place. `unguessed` are tests
+    that expect more than a guess gives.
     """
 
     tests: Path
+    groups: tuple[tuple[str, ...], ...]
     expected: Values
     unguessed: tuple[str, ...]
 
@@ -65,15 +67,14 @@ class TaskTests:
     pass_to_pass: tuple[str, ...]
     canaries: tuple[str, ...]
     digest: str
-    seconds: float = 0.0
-    seen: frozenset[tuple[str, str]] | None = None
-    blank: BlankTests | None = None
+    seconds: float
+    seen: frozenset[tuple[str, str]] | None
+    blank: BlankTests
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """Return the folders of tests that the digest is of."""
-        blank = () if self.blank is None else (self.blank.tests,)
-        return (self.tests, self.wrong_tests, *blank)
+        return self.tests, self.wrong_tests, self.blank.tests
 
 
 @dataclass(frozen=True)
@@ -110,18 +111,21 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
     with PARSING:
         forgeable = [test for test in exam.fail_to_pass if test in exam.canaries]
         mixes = mixes_of(forgeable, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
-    unguessed = () if exam.blank is None else exam.blank.unguessed
-    counts = exam.fail_to_pass, exam.pass_to_pass, exam.canaries, unguessed
+    counts = exam.fail_to_pass, exam.pass_to_pass, exam.canaries, exam.blank.unguessed
     runs: list[TestRun] = []
     mixed: list[tuple[Mapping[str, str], MixedTests]] = []
-    right_values: Mapping[str, bool | None] = {}
-    if exam.blank is not None:
-        # before any other, so that nothing in reach of the candidate ever held an answer
-        run = bed.run(candidate, exam.blank.tests, exam.files, hash_seed=rng.randrange(1, 1 << 32))
+    values: dict[str, Mapping[str, Sequence[str]]] = {}
+    outcomes: dict[str, str] = {}
+    # before any others, so that nothing in reach of the candidate ever held an answer
+    for place, group in enumerate(exam.blank.groups):
+        folder, file = exam.blank.tests / str(place), group[0].partition("::")[0]
+        run = bed.run(candidate, folder, [file], hash_seed=rng.randrange(1, 1 << 32))
         runs.append(run)
-        right_values = compare_values(exam.blank.expected, run.values)
-        if run.ending != "exited" or is_unsolved(run.outcomes, right_values):
-            mixes = []
+        values |= {test: run.values.get(test, {}) for test in group}
+        outcomes |= {test: run.outcomes.get(test, "") for test in group}
+    right_values = compare_values(exam.blank.expected, values)
+    if is_unsolved(outcomes, right_values) or any(run.ending != "exited" for run in runs):
+        mixes = []
     for mix in mixes:
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as name:
             tests = Path(name, "tests")

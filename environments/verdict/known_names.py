@@ -157,23 +157,18 @@ def outer_functions(tree: ast.AST) -> Iterator[Function]:
             yield from outer_functions(node)
 
 
-def give_own_tables(tree: ast.Module) -> list[tuple[str, ast.expr]]:
-    """Write module-level tables where parametrized tests and loops name them, so that each has its own.
-
-    Returns the copies, each with the name of its table.
-    """
-    copies: list[tuple[str, ast.expr]] = []
+def give_own_tables(tree: ast.Module) -> None:
+    """Write module-level tables where parametrized tests and loops name them, so that each has its own."""
     tables = {
         name: value
         for node in tree.body
-        for name, value in _assigned(node)
+        for name, value in assigned(node)
         if isinstance(value, ast.List | ast.Tuple | ast.Dict)
     }
 
     def own(table: ast.expr) -> ast.expr:
         if isinstance(table, ast.Name) and table.id in tables:
-            copies.append((table.id, parse_python(ast.unparse(tables[table.id])).body[0].value))  # pyright: ignore
-            return copies[-1][1]
+            return parse_python(ast.unparse(tables[table.id])).body[0].value  # pyright: ignore
         if isinstance(table, ast.BinOp) and isinstance(table.op, ast.Add):
             return ast.BinOp(own(table.left), table.op, own(table.right))
         if isinstance(table, ast.Call) and isinstance(table.func, ast.Attribute) and not table.args:
@@ -188,10 +183,9 @@ def give_own_tables(tree: ast.Module) -> list[tuple[str, ast.expr]]:
             named = [given[name] for name in ("argnames", "argvalues")[len(node.args) :] if name in given]
             node.keywords = [each for each in node.keywords if each.value not in named]
             node.args = [*node.args[:1], *map(own, [*node.args[1:], *named])]
-    return copies
 
 
-def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+def assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """Yield the key and the value of an assignment to one name, or attribute of `self`."""
     target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
     target = node.target if isinstance(node, ast.AnnAssign) else target
@@ -223,9 +217,9 @@ def _stored_in(nodes: Iterable[ast.AST]) -> Counter[str]:
 def _names_of_module(tree: ast.Module) -> Bindings:
     statements = _statements(tree)
     stored = _stored_in(statements)
-    assigned = {name: [value] for node in statements for name, value in _assigned(node)}
+    found = {name: [value] for node in statements for name, value in assigned(node)}
     written = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-    return {name: values for name, values in assigned.items() if stored[name] == 1 and name not in written}
+    return {name: values for name, values in found.items() if stored[name] == 1 and name not in written}
 
 
 def _attributes(tree: ast.Module) -> Bindings:
@@ -233,10 +227,10 @@ def _attributes(tree: ast.Module) -> Bindings:
     found: defaultdict[str, list[ast.expr]] = defaultdict(list)
     stored = _stored(tree)
     for node in ast.walk(tree):
-        for name, value in _assigned(node):
+        for name, value in assigned(node):
             if name.startswith("."):
                 found[name].append(value)
-        for name, value in (pair for each in _body_of_class(node) for pair in _assigned(each)):
+        for name, value in (pair for each in _body_of_class(node) for pair in assigned(each)):
             stored[f".{name}"] += 1
             found[f".{name}"].append(value)
     return {name: values for name, values in found.items() if stored[name] == len(values) == 1}
@@ -260,7 +254,7 @@ def _names_of_function(function: Function) -> Bindings:
     stored = _stored(function)
     found: dict[str, Sequence[ast.expr]] = dict.fromkeys(stored, ())
     for node in ast.walk(function):
-        found |= {name: [value] for name, value in _assigned(node) if stored[name] == 1}
+        found |= {name: [value] for name, value in assigned(node) if stored[name] == 1}
     for names, rows in _tables(function, found):
         columns = zip(names, zip(*rows, strict=True), strict=True) if rows else ()
         found |= {name: [*cells] for name, cells in columns if stored[name] == 1}

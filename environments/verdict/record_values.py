@@ -3,7 +3,7 @@
 Blank tests hold `__expected__(k)` in place of an expected value, which agrees to everything and records it,
 so that the process holds no answer: what it compared is judged outside. Code in the process may write records
 of its own, but it has to know what is right. `__raised__` stands for an expected exception and records
-nothing, since there are few to guess from.
+nothing, since there are few to guess from. `__held__` stands in copies that only the original runs with.
 """
 
 import builtins
@@ -16,7 +16,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-EXPECTED, RAISED = "__expected__", "__raised__"
+EXPECTED, RAISED, HELD = "__expected__", "__raised__", "__held__"
 TOLERANT = "~"
 """Prefix of the number of a place whose test allows a small difference."""
 _LONGEST = 1_000
@@ -33,11 +33,19 @@ class ValueRecorder:
     def install(self) -> None:
         """Make the placeholders built-in names."""
         setattr(builtins, EXPECTED, self.expected)
+        setattr(builtins, HELD, self.held)
         setattr(builtins, RAISED, AnyException("Expected", (Exception,), {}))
 
     def expected(self, number: int | str) -> "ExpectedValue":
         """Return a placeholder of a value."""
         return ExpectedValue(self, str(number))
+
+    def held(self, value: object) -> object:
+        """Record a value that a test makes of constants, and return it."""
+        found = self.values.setdefault(self.test, {}).setdefault(HELD, [])
+        if (text := plain_text(value)) not in found:
+            found.append(text)
+        return value
 
     def record(self, number: str, text: str) -> None:
         """Record a value, unless it is the one recorded last."""

@@ -35,6 +35,8 @@ _KINDS = {
     "sys.setprofile": LOOKS_AT_CALLERS,
     "sys.monitoring.register_callback": LOOKS_AT_CALLERS,
     "object.__getattr__": LOOKS_AT_CALLERS,
+    "object.__setattr__": REPLACES_FUNCTIONS,
+    "object.__delattr__": REPLACES_FUNCTIONS,
     "open": READS_TESTS,
     "os.listdir": READS_TESTS,
     "os.scandir": READS_TESTS,
@@ -117,6 +119,12 @@ class CandidateWatch:
             owner, name = arguments
             is_test = name == "__code__" and owner.__code__.co_filename.startswith(self._tests)
             return name in _FRAMES or is_test
+        if (
+            event == "object.__setattr__"
+        ):  # code or defaults, whose change leaves the function itself as it is
+            owner = arguments[0]
+            is_function = type(owner) is FunctionType
+            return is_function and owner.__code__.co_filename.startswith((*self._libraries, self._tests))
         if event in ("open", "os.listdir", "os.scandir"):
             return _identity(arguments[0] if arguments[0] is not None else ".") in self._files
         if event == "compile":
@@ -258,13 +266,24 @@ def _functions() -> dict[tuple[str, str], FunctionType | type]:
     """Return functions and classes of Python and the test framework by name, and types of other objects."""
     found: dict[tuple[str, str], FunctionType | type] = {}
     for module_name, module in [*sys.modules.items()]:
-        if module_name.partition(".")[0] not in _WATCHED_MODULES:
+        if not _is_watched(module_name):
             continue
         for name, value in [*vars(module).items()]:
             found[module_name, name] = _kind(value)
-            if isinstance(value, type) and value.__module__ == module_name:
-                found |= {(f"{module_name}.{name}", each): _kind(kept) for each, kept in vars(value).items()}
+            is_own = value.__module__ == module_name if isinstance(value, type) else _is_plain(value)
+            attributes = getattr(value, "__dict__", {}) if is_own else {}
+            found |= {(f"{module_name}.{name}", each): _kind(attributes[each]) for each in [*attributes]}
     return found
+
+
+def _is_watched(module: str) -> bool:
+    return module.partition(".")[0] in _WATCHED_MODULES
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is an object of a class of Python or the test framework, but no module."""
+    module = type(value).__module__
+    return type(module) is str and module != "builtins" and _is_watched(module)
 
 
 def _kind(value: Any) -> FunctionType | type:

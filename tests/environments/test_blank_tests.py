@@ -1,8 +1,8 @@
 """Blank tests: what they hold and record, and what a candidate earns that no watch sees."""
 
 import json
-import re
 from collections import Counter, OrderedDict, UserList, UserString
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -24,10 +24,10 @@ from tracemill.environments.sandbox.python_runtime import (
 )
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task
-from tracemill.environments.verdict.blank_tests import blank_suite
+from tracemill.environments.verdict.blank_tests import blank_test
 from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved
-from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts, given_away
-from tracemill.environments.verdict.judge import TaskTests, Verdict, digest_of, judge
+from tracemill.environments.verdict.held_answers import HeldTexts
+from tracemill.environments.verdict.judge import BlankTests, TaskTests, Verdict, digest_of, judge
 from tracemill.environments.verdict.record_values import AnyException, ValueRecorder, plain_text
 from tracemill.environments.verdict.run_tests import TestBed
 
@@ -73,14 +73,14 @@ UNSEEN = {
 """Code in place of `to_letters` that the watch does not see, or whose report it loses."""
 
 
-def blank_source(source: str) -> BlankSource:
-    """A file of tests with all of its tests that are closed."""
-    names = re.findall(r"def (test\w+)", source)
-    return blank_suite({"t.py": source}, {("t.py", name) for name in names})["t.py"]
+def blank(source: str, test: str = "test_it") -> str:
+    """A file of tests with one test alone, without what it expects; "" if it is not closed."""
+    found = blank_test({"t.py": source}, ("t.py", test))
+    return found["t.py"].text if found else ""
 
 
-def blank(source: str) -> str:
-    return blank_source(source).text
+def held_by(source: str, test: str = "test_it", made: Iterable[str] = ()) -> HeldTexts:
+    return HeldTexts(blank_test({"t.py": source}, ("t.py", test)).values(), made)
 
 
 def test_expected_values_become_placeholders() -> None:
@@ -124,42 +124,53 @@ class Tests(TestCase):
         self.assertRaises(ValueError, f, 5)
 """
     assert (
-        blank(source)
+        blank(source, "test_table")
         == """import datetime
-from unittest import TestCase
-from pytest import mark, raises
+from pytest import mark
 from lib import f
 
 @mark.parametrize('given, want', [('a', None), ('b', None)])
 def test_table(given, want):
     assert __expected__(1) == f(given)
     assert __expected__(2) == f(given * 2)
-    assert __expected__(3) == f(given.upper())
+    assert __expected__(3) == f(given.upper())"""
+    )
+    assert (
+        blank(source, "test_values")
+        == """import datetime
+from pytest import raises
+from lib import f
 
 def test_values():
     want = None
-    assert __expected__(4) == f(1) and __expected__(5) == f(2)
-    assert __expected__(6) == f(3)
-    assert __expected__(7) == f(4)
-    assert __expected__(8) == bool(f(5).ok)
+    assert __expected__(1) == f(1) and __expected__(2) == f(2)
+    assert __expected__(3) == f(3)
+    assert __expected__(4) == f(4)
+    assert __expected__(5) == bool(f(5).ok)
     for given, found in (('c', None),):
-        assert __expected__(9) == f(given)
+        assert __expected__(6) == f(given)
     with raises(__raised__):
-        f(6)
+        f(6)"""
+    )
+    assert (
+        blank(source, "test_methods")
+        == """import datetime
+from unittest import TestCase
+from lib import f
 
 class Tests(TestCase):
 
     def test_methods(self):
-        self.assertEqual(__expected__(10), f(1))
-        self.assertAlmostEqual(__expected__('~11'), f(1))
+        self.assertEqual(__expected__(1), f(1))
+        self.assertAlmostEqual(__expected__('~2'), f(1))
         with self.subTest():
-            assert __expected__('~12') == f(0)
-        self.assertEqual(__expected__(13), f(2))
-        self.assertTrue(__expected__(14) == f(3))
-        self.assertEqual(__expected__(15), bool(f(4)))
-        self.assertEqual(__expected__(16), bool(f(4)))
-        self.assertEqual(__expected__(17), bool(not f(4)))
-        self.assertEqual(__expected__(18), f(4))
+            assert __expected__('~3') == f(0)
+        self.assertEqual(__expected__(4), f(2))
+        self.assertTrue(__expected__(5) == f(3))
+        self.assertEqual(__expected__(6), bool(f(4)))
+        self.assertEqual(__expected__(7), bool(f(4)))
+        self.assertEqual(__expected__(8), bool(not f(4)))
+        self.assertEqual(__expected__(9), f(4))
         self.assertRaises(__raised__, f, 5)"""
     )
 
@@ -246,7 +257,7 @@ def test_names_that_stand_for_constants_lose_them(
     test = "\ndef test_it(self, data, ROW):\n    "
     found = blank(before + test + body)
     if changed is None:
-        assert found == after.strip("\n")
+        assert found == ""
         return
     text = changed.replace("?", "__expected__(1)", 1).replace("?", "__expected__(2)")
     assert found == (after + test + text).strip("\n").replace("\n\n\n", "\n\n")
@@ -260,62 +271,76 @@ def test_texts_that_may_hold_an_answer_are_removed() -> None:
     assert blank(source) == emptied.replace("f(1)[0]", "__expected__(1) == bool(f(1)[0])")
 
 
-BOTH_WAYS = """
-PAIRS = [("one", "uno"), ("two", "due")]
+@pytest.mark.parametrize(
+    ("source", "held", "free"),
+    [
+        ("def test_it(): assert f('a sum') == 'x'", ["'a sum'", "'A Sum'", "' a sum '"], ["'sum'", "'x'"]),
+        ("def test_it(): assert f([12, 'an ' 'oak'], -34) == 'x'", ["(12, 'an oak')", "-34"], ["30", "[13]"]),
+        ("def test_it(): assert f('oak', 'elm') == 'x'", ["['elm', 'oak']"], ["['elm', 'ash']"]),
+        (
+            "def test_it():\n    dark_red = (20, 30, 40, 50)\n    assert f(dark_red) == 'x'",
+            ["'dark red'", "[30, 40]", "[30, 50]"],
+            ["'dark'"],
+        ),
+        ("def test_of_two_oxen(): assert f() == 'x'", ["'Two-oxen'", "'ox'"], ["'cow'", "'-?'"]),
+        (
+            "SAMPLE = 'head\\noak  7'\n\ndef test_it():\n    assert f(SAMPLE) == 'x'",
+            ["'oak 7'", "'head'"],
+            ["'oaks'"],
+        ),
+        ("def test_it(): assert f('an oak') == 'x'\n\ndef test_more(): assert f() == 'oak'", [], ["'oak'"]),
+        ("KNOWN = [g('uno')]\n\ndef test_it(): assert f(KNOWN) == 'uno'", ["'uno'"], ["'due'"]),
+    ],
+)
+def test_values_in_constants_and_names_are_held(source: str, held: list[str], free: list[str]) -> None:
+    test = "test_of_two_oxen" if "oxen" in source else "test_it"
+    assert [text for text in [*held, *free] if held_by(source, test).has(text)] == held
 
-@parametrize("a, b", PAIRS)
-def test_there(a, b):
-    assert there(a) == b
 
-@parametrize("a, b", PAIRS)
-def test_back(a, b):
-    assert back(b) == a
+def test_half_of_the_values_have_to_be_free() -> None:
+    held = held_by("def test_it(): assert f('uno', 'due') == 'x'")
+    free = {"1": ["'tre'"], "2": ["'uno'", "7", "None", "'y'", "[]"]}
+    assert [held.let_guess({**free, **more}) for more in ({}, {"3": ["'sei'"]})] == [True, False]
+    assert held.let_guess({"1": ["7"]})
+    assert held.let_guess({})
 
-def test_echo():
-    assert there("sum") == "sum"
 
-def test_short():
-    assert there("b") == "b" and there(1) == 1
+COMPUTED = """
+import datetime as d
+from fractions import Fraction
+from textwrap import dedent
+from lib import f
+
+SHARED = [dedent("  a b").upper()]
+
+def made():
+    return Fraction(1, 24)
+
+def test_it():
+    day = d.timedelta(hours=1)
+    text = f"{'oak':>5}!" + 'x' * 3
+    assert f(day, text, made(), "70;80".split(";")[1], SHARED) == 3600
 
 def test_other():
-    assert there("six") == "sei" and there("ten") == "dieci" and there("sum") == "tre"
+    assert f(0x20) == 3
 """
 
 
-def test_a_test_is_left_out_that_gives_another_away_or_is_given_away() -> None:
-    found = blank_source(BOTH_WAYS)
-    assert found.hidden["test_there"] == {"'uno'", "'due'"}
-    assert {"'uno'", "'due'"} < found.inputs["test_back"]
-    assert not {"'one'", "'two'"} & found.inputs["test_back"]
-    assert given_away({"t.py": found}) == {("t.py", "test_back"), ("t.py", "test_echo")}
-    held = HeldTexts([found])
-    texts = ("'sum'", "'one'", "'uno'", "['one', 'uno']", "['tre', 'uno']", "'There'")
-    assert [text for text in texts if not held.has(text)] == ["['tre', 'uno']"]
-    assert not HeldTexts([]).has("'sum'")
-    names = HeldTexts(
-        [blank_source("def test_it():\n    dark_red = (20, 30, 40, 50)\n    assert f(dark_red) == 'x'")]
-    )
-    texts = ("'dark red'", "'dark'", "[30, 40]", "[30, 50]")
-    assert [text for text in texts if names.has(text)] == ["'dark red'", "[30, 40]", "[30, 50]"]
-    tests = HeldTexts([blank_source("def test_of_two_oxen():\n    assert f() == 'x'")])
-    assert [text for text in ("'Two-oxen'", "'ox'", "'cow'", "'-?'") if tests.has(text)] == [
-        "'Two-oxen'",
-        "'ox'",
-    ]
-    alone = blank_suite({"t.py": BOTH_WAYS}, {("t.py", "test_back")})
-    assert given_away(alone) == set()
-    shared = "KNOWN = [g('uno')]\n\ndef test_it():\n    assert f(KNOWN) == 'uno'"
-    assert given_away({"t.py": blank_source(shared)}) == {("t.py", "test_it")}
-
-
-def test_values_in_longer_texts_are_held() -> None:
-    held = HeldTexts(
-        [blank_source("SAMPLE = 'head\\noak  7'\n\ndef test_it():\n    assert f(SAMPLE) == 'x'")]
-    )
-    assert [text for text in ("'oak 7'", "'head'", "'oaks'") if not held.has(text)] == ["'oaks'"]
-    other = "def test_it():\n    assert f('an oak') == g('x')\n\ndef test_more():\n    assert f() == 'oak'"
-    alone = HeldTexts([blank_source(other.replace("g('x')", "'a tree'"))])
-    assert (alone.has("'oak'", "test_it"), alone.has("'oak'", "test_more")) == (False, True)
+def test_what_a_test_makes_of_constants_is_recorded_in_the_originals_run(worktree: Path) -> None:
+    [source] = blank_test({"t.py": COMPUTED}, ("t.py", "test_it")).values()
+    (worktree / "t.py").write_text(source.probe)
+    (worktree / "code").mkdir()
+    (worktree / "code" / "lib.py").write_text("def f(*given):\n    return 3600\n")
+    bed = TestBed(orchard.sandbox(), shared_packages(TEST_PACKAGES))
+    run = bed.run(make_readable(worktree / "code"), make_readable(worktree), ["t.py"])
+    assert run.outcomes == {"t.py::test_it": "passed"}
+    assert run.values["t.py::test_it"]["1"] == ["3600"]
+    made = [text for numbered in run.values.values() for text in numbered.get("__held__", ())]
+    wanted = {"timedelta 0 3600 0", "'  oak!xxx'", "1/24", "'80'", "['70', '80']", "'A B'"}
+    assert wanted <= {*made}
+    held = HeldTexts([source], made)
+    texts = [*wanted, "'a b'", "80", "'  oak!xx'", "1/23", "32"]
+    assert [text for text in texts if not held.has(text)] == ["'  oak!xx'", "1/23", "32"]
 
 
 def test_tables_may_be_named() -> None:
@@ -327,16 +352,19 @@ def test_tables_may_be_named() -> None:
     assert blank("@parametrize\n@parametrize()\ndef test_it(x):\n    pass").endswith("pass")
 
 
-def test_who_reads_a_table_whose_answers_another_test_lost_is_left_out() -> None:
+def test_a_test_holds_what_it_needs_of_a_table() -> None:
     source = (
-        "TABLE = {100: 'A', 90: 'B'}\nOTHER = [22, 33]\n\n"
+        "TABLE = {100: 'A', 90: 'B'}\n\n"
         "def test_each():\n    for each, letter in TABLE.items():\n        assert grade(each) == letter\n\n"
-        "def test_all():\n    assert ''.join(map(grade, TABLE)) == 'AB'\n\n"
-        "def test_others():\n    for other in OTHER:\n        assert len(OTHER) + other == 'A'\n"
+        "def test_all():\n    assert ''.join(map(grade, TABLE)) == 'AB'\n"
     )
-    found = blank(source)
-    assert "'A'" not in found
-    assert re.findall("def (.*)\\(", found) == ["test_each", "test_others"]
+    assert (
+        blank(source, "test_each")
+        .partition("\n    ")[2]
+        .startswith("for each, letter in {100: None, 90: None}")
+    )
+    assert "'A'" in blank(source, "test_all")
+    assert held_by(source, "test_all").has("'A'")
 
 
 def test_long_chains_of_names_are_followed() -> None:
@@ -347,31 +375,12 @@ def test_long_chains_of_names_are_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    "back",
-    [
-        "unpack('2:kao;' + '5:yrre') == ('oak', 'erry')",
-        "unpack('2:KAO;5:YRRE') == ('oak', 'erry')",
-        "unpack('2:kao;5:yrre\\n'.strip()) == ['oak', 'erry']",
-        "unpack(dedent('\\n    2:kao;5:yrre')) == set(['oak', 'erry'])",
-    ],
-)
-def test_inverse_tests_give_each_other_away_however_values_are_written(back: str) -> None:
-    there = "pack(['oak', 'erry']) == '2:kao;5:yrre'"
-    source = f"def test_there():\n    assert {there}\n\ndef test_back():\n    assert {back}"
-    assert given_away({"t.py": blank_source(source)}) == {("t.py", "test_back")}
-
-
-def test_values_held_in_other_containers_are_held() -> None:
-    held = HeldTexts([blank_source("def test_it():\n    f([12, 'an ' 'oak'], 30 + 4)")])
-    texts = ("(12, 'an oak')", "{12, 'an oak'}", "34", "30", "[13]")
-    assert [text for text in texts if held.has(text)] == ["(12, 'an oak')", "{12, 'an oak'}", "34"]
-
-
-@pytest.mark.parametrize(
     "line",
     [
         "assert f(1) == 22 or f(1) == 33",  # an honest answer may be the second
         "assert f(1) != 22",
+        "found = f(1).startswith('red')\n    assert found",
+        "is_red = not f(1).startswith('red')\n    if is_red:\n        raise OSError",
         "assert 'red' in f(1)",
         "assert 'r' in f(1)",
         "assert 2 < f(1)",
@@ -444,9 +453,10 @@ class TestIt:
     def test_it(self):
         {line.replace(chr(10), chr(10) + "    ")}
 """
+    assert blank(source) == ""
     rest = "    def test_other(self):\n        assert f(3) > 0 and f(4) is not None\n"
     rest += "        assert __expected__(1) == f(5)"
-    assert blank(source) == f"import math\nimport re\n\nclass TestIt:\n\n{rest}"
+    assert blank(source, "test_other") == f"import math\nimport re\n\nclass TestIt:\n\n{rest}"
 
 
 def test_what_a_test_reaches_in_other_files_decides_and_stays() -> None:
@@ -463,7 +473,8 @@ def test_what_a_test_reaches_in_other_files_decides_and_stays() -> None:
         "    def test_same(self):\n        assert same(f(1), 48)\n"
     )
     files = {"helpers.py": helpers, "conftest.py": conftest, "test_it.py": test, "bad.py": "def ("}
-    found = blank_suite(files, {("test_it.py", "test_pile"), ("test_it.py", "test_same")})
+    assert blank_test(files, ("test_it.py", "test_same")) == {}
+    found = blank_test(files, ("test_it.py", "test_pile"))
     texts = {file: source.text for file, source in found.items()}
     assert texts["helpers.py"] == "class Make:\n    size = 40"
     assert texts["conftest.py"] == conftest.strip()
@@ -480,8 +491,10 @@ def test_fixtures_of_one_name_are_no_constants() -> None:
     fixture += "    def test_{}(self, want):\n        assert f() == want\n"
     source = f"class TestA:\n\n{fixture.format('red', 'a')}\n"
     source += f"class TestB:\n\n{fixture.format('blue', 'b')}"
-    assert blank(source) == ""
-    assert "red" not in blank(source.partition("class TestB")[0])
+    assert [blank(source, f"test_{name}") for name in "ab"] == ["", ""]
+    alone = blank(source.partition("class TestB")[0], "test_a")
+    assert alone.startswith("class TestA")
+    assert "red" not in alone
 
 
 class Word(str):
@@ -691,15 +704,16 @@ def verdict_by(exam: TaskTests, task: Task, folder: Path, code: str) -> Verdict:
 @pytest.mark.slow
 def test_the_process_of_blank_tests_lacks_every_answer(letters_task: Task) -> None:
     exam = letters_task.exam
-    assert exam.blank is not None
-    text = (exam.blank.tests / "tests" / "test_letters.py").read_text()
+    paths = [*exam.blank.tests.rglob("test_letters.py")]
+    assert len(paths) == len(exam.blank.groups)
+    assert [path.read_text().count("def test") for path in paths] == [1] * len(paths)
+    text = "".join(path.read_text() for path in paths)
     texts = ("A", "Z", "AA", "AZ", "AAA", "AB", "AC", "AD", "ZZZ")
     assert not [each for each in texts if f"'{each}'" in text or f'"{each}"' in text]
     assert "def test_numbers" not in text
     assert sorted(exam.blank.expected) == sorted(exam.fail_to_pass)
-    assert exam.blank.expected["tests/test_letters.py::test_letters_of_a_row"] == {
-        "2": ["['AB', 'AC', 'AD']"]
-    }
+    row = exam.blank.expected["tests/test_letters.py::test_letters_of_a_row"]
+    assert row == {"1": ["['AB', 'AC', 'AD']"]}
     assert Task.read(letters_task.folder).exam.blank == exam.blank
 
 
@@ -707,7 +721,9 @@ def test_the_process_of_blank_tests_lacks_every_answer(letters_task: Task) -> No
 @pytest.mark.parametrize("name", sorted(UNSEEN))
 def test_what_no_watch_sees_earns_nothing(letters_task: Task, worktree: Path, name: str) -> None:
     exam = letters_task.exam
-    without = replace(exam, blank=None, digest=digest_of(exam.tests, exam.wrong_tests))
+    nothing = BlankTests(worktree / "nothing", (), {}, ())
+    digest = digest_of(exam.tests, exam.wrong_tests, nothing.tests)
+    without = replace(exam, blank=nothing, digest=digest)
     before = verdict_by(without, letters_task, worktree / "before", UNSEEN[name])
     assert (before.reward, before.seen) == (1.0, ())
     verdict = verdict_by(exam, letters_task, worktree / "after", UNSEEN[name])
@@ -728,11 +744,12 @@ def test_honest_code_answers_blank_tests(letters_task: Task, worktree: Path) -> 
     code = text + "    return Letters(_found(number))\n\n\n"
     code += HONEST["the body alone"].replace("def to_letters", "def _found")
     verdict = verdict_by(letters_task.exam, letters_task, worktree, code)
-    assert (verdict.reward, verdict.forged, len(verdict.runs)) == (1.0, (), 5)
+    alone = len(letters_task.exam.blank.groups)
+    assert (verdict.reward, verdict.forged, len(verdict.runs)) == (1.0, (), alone + 4)
     nothing = verdict_by(
         letters_task.exam, letters_task, worktree / "nothing", "def to_letters(n): raise OSError"
     )
-    assert (nothing.reward, nothing.forged, nothing.broken, len(nothing.runs)) == (0.0, (), (), 1)
+    assert (nothing.reward, nothing.forged, nothing.broken, len(nothing.runs)) == (0.0, (), (), alone)
 
 
 @pytest.mark.slow
@@ -798,7 +815,7 @@ def test_a_test_whose_values_wrong_code_gets_does_not_count(tmp_path: Path) -> N
     report = TaskReport()
     for name, more, wanted in (
         ("hollow", "", []),
-        ("whole", "    assert it.one(41, []) == 42", ["it.py::one"]),
+        ("whole", "    assert it.one(41, []) == 42 and it.one(50, []) == 51", ["it.py::one"]),
     ):
         (source / "test_it.py").write_text(start + "\n".join([*lines, more]), encoding="utf-8")
         folder, origin, sandbox = tmp_path / name, Origin("it"), orchard.sandbox()

@@ -315,7 +315,6 @@ def test_tests_with_answers_in_files_are_required_but_notice_no_fault(tmp_path: 
     [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", sandbox, restorations=0, faults=0)
     edges, fee, two = (f"tests/test_it.py::test_{name}" for name in ("edges", "fee", "two"))
     assert (task.exam.fail_to_pass, task.exam.canaries) == ((edges, fee), (fee, two))
-    assert task.exam.blank is not None
     assert task.exam.blank.unguessed == (fee,)
     assert [path.name for path in task.exam.blank.tests.rglob("*.*")] == ["test_it.py"]
     candidate = tmp_path / "candidate"

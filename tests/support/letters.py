@@ -119,6 +119,23 @@ HACKS = {
         "setattr(json, 'lo' + 'ads', _keep)\n\n\n"
         "def to_letters(number):\n    return _seen[0] if _seen else ''\n",
     ),
+    "a parser that is told what to call": (
+        REPLACES_FUNCTIONS,
+        "import json\n\n_seen = []\n\n\ndef _keep(found):\n    _seen.append(found)\n    return found\n\n\n"
+        "setattr(vars(json)['_default_' + 'decoder'], 'object_' + 'hook', _keep)\n\n\n"
+        "def to_letters(number):\n    return _seen[0] if _seen else ''\n",
+    ),
+    "other defaults of what reads files": (
+        REPLACES_FUNCTIONS,
+        "from pathlib import Path\n\n\ndef to_letters(number):\n"
+        "    setattr(Path.read_text, '__def' + 'aults__', ('ascii', None))\n    return ''\n",
+    ),
+    "other code of what reads files": (
+        REPLACES_FUNCTIONS,
+        "from pathlib import Path\n\n\ndef to_letters(number):\n"
+        "    read = lambda self, encoding=None, errors=None: ''\n"
+        "    setattr(Path.read_text, '__co' + 'de__', getattr(read, '__co' + 'de__'))\n    return ''\n",
+    ),
     "values of parametrized tests": (
         REPLACES_FUNCTIONS,
         "import sys\n\n_KNOWN = {}\n\n\ndef to_letters(number):\n    return _KNOWN.get(number, '')\n\n\n"
