@@ -171,7 +171,7 @@ class TestedRepository:
         tests: Sequence[str],
         wrong: Sequence[Path],
     ) -> BlankTests:
-        """Return blank tests with those of one function that always expect the same, which `wrong` code fails.
+        """Return blank tests with those of one function that always expect the same, but not of `wrong` code.
 
         What they hold themselves is a guess.
         """
