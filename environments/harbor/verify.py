@@ -113,8 +113,8 @@ def main() -> None:
             HERE.chmod(0o700)
     names = ("fail_to_pass", "pass_to_pass", "canaries", "unguessed")
     known = [exam[name] for name in names]
-    forgeable = [test for test in exam["fail_to_pass"] if test in exam["canaries"]]
-    mixes = mixes_of(forgeable, HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
+    counted, canaries = exam["fail_to_pass"], exam["canaries"]
+    mixes = mixes_of(counted, canaries, HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
     mixed: list[tuple[dict, MixedTests]] = []
     seen = set()
     found, values = {}, {}
@@ -124,6 +124,9 @@ def main() -> None:
         found |= {test: ended.get(test, "") for test in group}
         values |= {test: compared.get(test, {}) for test in group}
         seen |= also_seen
+        if not ended:  # out of time, or no result
+            mixes = []
+            break
     right_values = compare_values(exam["blank"], values)
     if is_unsolved(found, right_values):
         mixes = []

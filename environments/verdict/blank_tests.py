@@ -119,10 +119,12 @@ class _Blanks(ast.NodeTransformer):
         self._truths: set[ast.expr] = set()
         self._tolerant: set[ast.expr] = set()
         scopes = [_Scope(each, self._names.of_function(each)) for each in outer_functions(tree)]
+        self._scopes = scopes
         while scopes:
             self._sides, self._equalities = {}, set()
             for scope in scopes:
                 self._find(scope)
+            self._scopes = scopes
             scopes = self._forget_changed(tree, scopes)
 
     def _forget_changed(self, tree: ast.Module, scopes: Sequence["_Scope"]) -> list["_Scope"]:
@@ -224,9 +226,14 @@ class _Blanks(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def erase_unread(self, tree: ast.Module) -> None:
-        """Give None to the names that stood for what is expected, where nothing reads them any more."""
-        reads = {each: reads_of(each) for each in (tree, *(scope.function for scope in self._sides.values()))}
+        """Give None to names that nothing reads, as those that stood for what is expected."""
+        reads = {each: reads_of(each) for each in (tree, *(scope.function for scope in self._scopes))}
         erased: set[ast.expr] = set()
+        for scope in self._scopes:
+            for key, values in scope.known.items():
+                is_constant = all(self._names.holds(each, scope.known) for each in values)
+                if is_constant and not reads[scope.function][key]:
+                    erased.update(values)
         for side, scope in self._sides.items():
             waiting = [*reads_of(side)]
             for key in waiting:

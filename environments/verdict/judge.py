@@ -1,13 +1,14 @@
 """Judge a candidate: reward, and why.
 
-The process that imports the candidate may say anything. In a first run it has *blank* tests, which lack what
-they expect and record what they compare; the values are compared here. Nothing in that process knows an
-answer, so that the reward is never more than the share of blank tests with right values. Outcomes of other
-runs are believed only as far as canaries allow: copies of the same tests with wrong expectations, which must
-fail, as they were seen to do on the original code. Of two runs, one holds a test right and the other wrong,
-by a coin for each test; then they are mixed anew. What passes must pass again, with another hash seed; a
-reward that is 0 after one of these pairs of runs stays 0, and ends the verdict. A candidate that was seen to
-look at its callers, to read the tests or the like, as the original never does, earns nothing.
+The process that imports the candidate may say anything. First it has *blank* tests, which lack what they
+expect and record what they compare, each test function in a process of its own; the values are compared here.
+Nothing in that process knows an answer, so that the reward is never more than the share of blank tests with
+right values. Outcomes of other runs are believed only as far as canaries allow: copies of the same tests with
+wrong expectations, which must fail, as they were seen to do on the original code. Of two runs, one holds a
+test right and the other wrong, by a coin for each test; then they are mixed anew. What passes must pass once
+more, with another hash seed; a reward that is 0 after one of these pairs of runs stays 0, and ends the
+verdict. A candidate that was seen to look at its callers, to read the tests or the like, as the original
+never does, earns nothing.
 """
 
 import hashlib
@@ -109,8 +110,8 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
     rng = rng or random.SystemRandom()
     bed = _timed(bed, exam)
     with PARSING:
-        forgeable = [test for test in exam.fail_to_pass if test in exam.canaries]
-        mixes = mixes_of(forgeable, exam.tests, exam.wrong_tests, lambda: bool(rng.getrandbits(1)))
+        folders = exam.tests, exam.wrong_tests
+        mixes = mixes_of(exam.fail_to_pass, exam.canaries, *folders, lambda: bool(rng.getrandbits(1)))
     counts = exam.fail_to_pass, exam.pass_to_pass, exam.canaries, exam.blank.unguessed
     runs: list[TestRun] = []
     mixed: list[tuple[Mapping[str, str], MixedTests]] = []
@@ -123,8 +124,11 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
         runs.append(run)
         values |= {test: run.values.get(test, {}) for test in group}
         outcomes |= {test: run.outcomes.get(test, "") for test in group}
+        if run.ending != "exited":
+            mixes = []
+            break
     right_values = compare_values(exam.blank.expected, values)
-    if is_unsolved(outcomes, right_values) or any(run.ending != "exited" for run in runs):
+    if is_unsolved(outcomes, right_values):
         mixes = []
     for mix in mixes:
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as name:

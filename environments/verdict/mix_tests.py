@@ -39,14 +39,14 @@ class MixedTests:
 
 
 def mixes_of(
-    forgeable: Sequence[str], right: Path, wrong: Path, coin: Callable[[], bool]
+    counted: Sequence[str], canaries: Sequence[str], right: Path, wrong: Path, coin: Callable[[], bool]
 ) -> list[MixedTests]:
     """Return the test copies of a verdict: two pairs of opposites, three for fewer than three functions.
 
-    `forgeable` are the ids of the tests that count and have a canary; `coin` returns a random bool. A
-    candidate that forges the outcome of one must guess in every copy whether it is right.
+    Of `counted`, the ids of the tests that count, those functions matter that have a canary: a candidate that
+    forges the outcome of one must guess in every copy whether it is right. `coin` returns a random bool.
     """
-    pairs = 2 if len({test.partition("[")[0] for test in forgeable}) >= _FEW else 3
+    pairs = 2 if len({test.partition("[")[0] for test in {*counted} & {*canaries}}) >= _FEW else 3
     return [mix for _ in range(pairs) for mix in mix_tests(right, wrong, coin)]
 
 

@@ -232,6 +232,12 @@ class Tests(TestCase):
             "rows = [(1, None)]\n    for x, want in rows:\n        assert ? == f(x)",
         ),
         (
+            "ROWS = [('a', 'red', 255)]\n",
+            "for x, want, more in ROWS:\n        spare = g(x)\n        assert f(x) == want",
+            "",
+            "for x, want, more in [('a', None, None)]:\n        spare = g(x)\n        assert ? == f(x)",
+        ),
+        (
             "@pytest.fixture\ndef data():\n    return {'a': 'red'}\n\n",
             "assert f() == data['a']",
             "@pytest.fixture\ndef data():\n    return None\n\n",

@@ -125,7 +125,7 @@ def make(
 
 def _judged_by_values(exam: "TaskTests") -> int:
     """Return how many tests bound the reward, whatever a candidate does in their process."""
-    return 0 if exam.blank is None else len(exam.blank.unguessed)
+    return len(exam.blank.unguessed)
 
 
 @contextmanager
