@@ -48,7 +48,7 @@ def make_issue_tasks(
         if row.repo not in checkouts:
             _image_sandbox(row, sandbox)
     for row in rows:
-        report.tried += 1
+        report.begin(row.instance_id)
         with tempfile.TemporaryDirectory(prefix="tracemill-rows-") as scratch:
             work = Path(scratch)
             work.chmod(0o755)

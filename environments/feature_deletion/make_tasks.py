@@ -56,11 +56,20 @@ _GUARD_S = 3.0
 
 @dataclass
 class TaskReport:
-    """Counts of the features that were tried, made into tasks, and refused by reason."""
+    """Counts of the features that were tried, made into tasks, and refused by reason.
+
+    `tell` gets the name of each feature before it is tried.
+    """
 
     tried: int = 0
     made: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    tell: Callable[[str], None] = field(default=lambda name: None, repr=False)
+
+    def begin(self, name: str) -> None:
+        """Count a feature as tried."""
+        self.tried += 1
+        self.tell(name)
 
 
 def make_tasks(
@@ -92,7 +101,7 @@ def make_tasks(
         for number, feature in enumerate(features):
             if report.made >= most:
                 break
-            report.tried += 1
+            report.begin(feature.functions[0].symbol)
             made = bench.try_feature(feature, number, restorations, report, faults)
             if made is None:
                 remove_tree(work / f"deleted-{number}")
@@ -140,7 +149,7 @@ class TestedRepository:
     def _run(self, code: Path, tests: Path, *, traced: bool = False, hash_seed: int = 0) -> TestRun:
         return self.bed.run(code, tests, self.tree.test_files, traced=traced, hash_seed=hash_seed)
 
-    def _blank_tests(self, failing: Sequence[str], wrong: Sequence[Path]) -> tuple[BlankTests, float]:
+    def _blank_tests(self, failing: Sequence[str], wrong: Path) -> tuple[BlankTests, float]:
         """Return blank copies of test functions, each alone, and the share of failing tests that have one.
 
         Functions are drawn until there are `_MOST_ALONE`; the share is of what was drawn.
@@ -169,7 +178,7 @@ class TestedRepository:
         blank: BlankTests,
         sources: Mapping[str, BlankSource],
         tests: Sequence[str],
-        wrong: Sequence[Path],
+        wrong: Path,
     ) -> BlankTests:
         """Return blank tests with those of one function that always expect the same, but not of `wrong` code.
 
@@ -192,10 +201,8 @@ class TestedRepository:
         _write_tests(folder, {file: source.text for file, source in sources.items()})
         same = compare_values(expected, compared(self.tree.code, hash_seed=1).values)
         expected = {test: values for test, values in expected.items() if values and same[test]}
-        telling = [*expected]
-        for code in wrong if telling else ():
-            right = compare_values(expected, compared(code).values)
-            telling = [test for test in telling if not right[test]]
+        right = compare_values(expected, compared(wrong).values) if expected else {}
+        telling = [test for test in expected if not right[test]]
         if not telling:
             shutil.rmtree(folder)
             return blank
@@ -246,7 +253,7 @@ class TestedRepository:
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
         of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
-        blank, share = self._blank_tests(failing, [broken] if idle is None else [broken, idle])
+        blank, share = self._blank_tests(failing, idle or broken)
         exam = self._exam(failing, kept, self._seen | of_feature, blank)
         if idle is not None and passes(self.bed, exam, idle):
             return _refuse(report, "a body that returns nothing solves it")

@@ -58,13 +58,14 @@ def make(
     from tracemill.environments.feature_deletion.read_issue_rows import read_issue_rows
     from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
     from tracemill.environments.task import Origin
+    from tracemill.flows.runtime.progress import say_start
     from tracemill.records.errors import EnvironmentTaskError
 
     if (repository is None) == (rows is None):
         raise EnvironmentTaskError("tasks are made of a repository or of --rows", "one of the two")
     if checkout and rows is None:
         raise EnvironmentTaskError("--checkout is for --rows", "rows that name the repository")
-    report = TaskReport()
+    report = TaskReport(tell=lambda name: say_start(f"trying {name}"))
     issues = [] if rows is None else [*read_issue_rows(rows)]
     is_made = "the tasks named above are made; another --out begins anew"
     with _reported(is_made), tempfile.TemporaryDirectory(prefix="tracemill-sdist-") as folder:
