@@ -64,7 +64,7 @@ def stub_context_tokens(settings: StubSettings, model: str) -> int:
 _HEEDED = ("max_tokens", "temperature", "reasoning", "logprobs", "top_logprobs", "tools", "tool_choice")
 
 
-def unheeded_body_fields(settings: StubSettings, model: str) -> set[str]:
+def ignored_body_fields(settings: StubSettings, model: str) -> set[str]:
     """Return the request fields that a model does not support."""
     tools = ("tools", "tool_choice") if model in settings.without_tools else ()
     return {*settings.unlisted.get(model, ()), *tools}
@@ -77,7 +77,7 @@ def models_body(settings: StubSettings) -> dict[str, Any]:
 
 
 def _model_entry(settings: StubSettings, model: str) -> dict[str, Any]:
-    without = unheeded_body_fields(settings, model)
+    without = ignored_body_fields(settings, model)
     return {
         "id": model,
         "canonical_slug": model,

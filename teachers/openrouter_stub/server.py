@@ -33,7 +33,7 @@ from tracemill.teachers.openrouter_stub.bodies import (
     models_body,
     stub_body_providers,
     stub_context_tokens,
-    unheeded_body_fields,
+    ignored_body_fields,
 )
 from tracemill.teachers.openrouter_stub.family_quirks import family_quirk_refusal
 from tracemill.teachers.openrouter_stub.injected_faults import (
@@ -198,7 +198,7 @@ class StubServer:
         routing = wanted.get("provider") or {}
         if model not in self._settings.models:
             return None
-        if routing.get("require_parameters") and unheeded_body_fields(self._settings, model) & wanted.keys():
+        if routing.get("require_parameters") and ignored_body_fields(self._settings, model) & wanted.keys():
             return None
         only = set(map(str, routing.get("only") or ()))
         offers = {
