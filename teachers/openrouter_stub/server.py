@@ -30,10 +30,10 @@ from tracemill.teachers.openrouter_stub.account import StubAccount
 from tracemill.teachers.openrouter_stub.bodies import (
     completion_body,
     endpoints_body,
+    ignored_body_fields,
     models_body,
     stub_body_providers,
     stub_context_tokens,
-    ignored_body_fields,
 )
 from tracemill.teachers.openrouter_stub.family_quirks import family_quirk_refusal
 from tracemill.teachers.openrouter_stub.injected_faults import (

@@ -23,7 +23,7 @@ from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.tools.tool_session import HarnessName
-from tracemill.environments.verdict.judge import TaskTests, Verdict
+from tracemill.environments.verdict.judge import BlankTests, TaskTests, Verdict
 from tracemill.records.errors import EnvironmentTaskError
 from tracemill.records.message import Message, ToolSpec
 
@@ -31,7 +31,8 @@ from tracemill.records.message import Message, ToolSpec
 def task_named(name: str, digest: str = "d") -> Task:
     """A task that nobody runs."""
     none = Path("nowhere")
-    exam = TaskTests(none, none, ("t.py",), ("t.py::one", "t.py::two"), (), (), digest)
+    tests, blank = ("t.py::one", "t.py::two"), BlankTests(none, (), {}, ())
+    exam = TaskTests(none, none, ("t.py",), tests, (), (), digest, 0.0, None, blank)
     size = Difficulty("function", 1, 1, 3, 2)
     return Task(none, name, Origin("it"), {"detailed": "Go."}, exam, (), (), ("it.py::one",), size)
 

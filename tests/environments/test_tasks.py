@@ -137,11 +137,9 @@ def test_changed_tests_are_refused(orchard_tasks: list[Task], tmp_path: Path) ->
     settings = orchard_tasks[1].folder / "task.toml"
     shutil.copytree(orchard_tasks[1].folder, tmp_path / "older")
     (tmp_path / "older" / "task.toml").write_text(
-        settings.read_text().replace("version = 2\n", "version = 1\n")
+        settings.read_text().replace("version = 3\n", "version = 2\n")
     )
-    with pytest.raises(
-        EnvironmentTaskError, match=r"of version 1, whose canary tests can be detected; .*again"
-    ):
+    with pytest.raises(EnvironmentTaskError, match=r"of version 2, whose verdict can be forged; .*again"):
         Task.read(tmp_path / "older")
     with pytest.raises(EnvironmentTaskError, match="holds no task"):
         read_tasks(tmp_path / "elsewhere")

@@ -169,6 +169,7 @@ def test_a_verdict_ends_with_the_pair_of_runs_that_settles_it(
     orchard_tasks: list[Task], worktree: Path
 ) -> None:
     task = orchard_tasks[0]
+    alone = len(task.exam.blank.groups)
 
     def restore(task: Task, candidate: Path) -> None:
         shutil.copytree(task.original, candidate, dirs_exist_ok=True)
@@ -178,11 +179,11 @@ def test_a_verdict_ends_with_the_pair_of_runs_that_settles_it(
         path.write_text(path.read_text().replace("raise NotImplementedError", "return Weight(3)"))
 
     verdict, _ = judged(task, worktree / "deleted", lambda task, candidate: None)
-    assert (verdict.reward, len(verdict.runs)) == (0.0, 1)
+    assert (verdict.reward, len(verdict.runs)) == (0.0, alone)
     verdict, _ = judged(task, worktree / "guess", guess)
-    assert (verdict.reward, len(verdict.runs)) == (0.0, 3)
+    assert (verdict.reward, len(verdict.runs)) == (0.0, alone + 2)
     verdict, _ = judged(task, worktree / "restored", restore)
-    assert (verdict.reward, len(verdict.runs)) == (1.0, 5)
+    assert (verdict.reward, len(verdict.runs)) == (1.0, alone + 4)
 
 
 MIXED = {
