@@ -47,7 +47,7 @@ FAULTS = 8
 _LEAST_KEPT = 1
 _LEAST_BLANK = 0.25
 """Share of the tests that count whose blank copy expects more than a guess; others are easier to forge."""
-_MOST_ALONE = 16
+_MOST_ALONE = 12
 """Functions whose blank copies are run, each in a process of its own."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
