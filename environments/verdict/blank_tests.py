@@ -4,9 +4,9 @@ An expected value becomes `__expected__(k)`, which records what it is compared w
 `__raised__`, which is any (`record_values.py`). Whatever code in the process does, no answer is there.
 Expectations are what one side of `==` or `is`, or one argument of `assertEqual` and the like, is made of if
 that is constants and names that stand for them (`known_names.py`), or an object of a class made of them;
-exceptions; and the truth of what is asserted by itself. Names that are read no more lose their values. A test
-that compares in any other way, as with alternatives, is left out with all that it alone needs
-(`closed_tests.py`), since others may follow from what it holds.
+exceptions; and the truth of what is asserted by itself. Names that nothing reads lose their values. A test
+that compares in any other way, as with alternatives, has no blank copy (`closed_tests.py`). Each blank test
+has files of its own, without what other tests hold.
 """
 
 import ast

@@ -1,10 +1,10 @@
-"""Tell which blank tests hold no answer, and remove from their files what they do not need.
+"""Tell whether a blank test compares with placeholders alone, and remove what it does not reach.
 
 A test is *closed* if its own code, and all code of the tests' files that it may reach by a name, compares
 with placeholders alone: no other comparison, assertion or match is in them, nor a call that may compare what
 the candidate gives. It reaches no function of these files but fixtures, those without parameters and what
 the test framework calls, since one may be a reference implementation, or make with the deleted code's inverse
-what is asked for. What no closed test reaches is removed.
+what is asked for. What the test does not reach is removed.
 """
 
 import ast
