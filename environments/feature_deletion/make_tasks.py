@@ -201,13 +201,18 @@ class TestedRepository:
         _write_tests(folder, {file: source.text for file, source in sources.items()})
         same = compare_values(expected, compared(self.tree.code, hash_seed=1).values)
         expected = {test: values for test, values in expected.items() if values and same[test]}
-        right = compare_values(expected, compared(wrong).values) if expected else {}
-        telling = [test for test in expected if not right[test]]
-        if not telling:
+        given = compared(wrong).values if expected else {}
+        telling = {
+            test: {
+                number: texts for number, texts in values.items() if given.get(test, {}).get(number) != texts
+            }
+            for test, values in expected.items()
+        }
+        if not any(telling.values()):
             shutil.rmtree(folder)
             return blank
         held = HeldTexts(sources.values(), made)
-        unguessed = [test for test in telling if not held.let_guess(expected[test])]
+        unguessed = [test for test, values in telling.items() if not held.let_guess(values)]
         return BlankTests(
             blank.tests,
             (*blank.groups, tuple(expected)),

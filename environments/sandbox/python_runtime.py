@@ -26,9 +26,9 @@ BARE = ("-I", "-S")
 """Options of a Python that knows neither its environment nor what is installed beside it."""
 TEST_PACKAGES = ("pytest",)
 _SYSTEM_LIBRARIES = ("/usr/lib", "/usr/local/lib", "/usr/share")
-_PACKAGE_FOLDERS = {"dist-packages", "site-packages", "third_party"}
-_DEPTH = 5
-"""Levels below the root at which such folders are looked for."""
+_PACKAGE_FOLDERS = {"_bundled", "_vendor", "dist-packages", "python-wheels", "site-packages", "third_party"}
+_DEPTH = 6
+"""Levels below a library folder at which such folders are looked for."""
 _LOCK = threading.Lock()
 _SHARED: dict[tuple[str, ...], tempfile.TemporaryDirectory[str]] = {}
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -43,14 +43,14 @@ def interpreter_mounts() -> list[Mount]:
 @cache
 def hidden_folders() -> tuple[str, ...]:
     """Return the folders to hide in the sandbox: installed packages, also those that other programs bring."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    found = {str(Path(sys.base_prefix).resolve() / "lib" / version / "site-packages")}
-    for root in _SYSTEM_LIBRARIES:
+    python = f"{Path(sys.base_prefix).resolve()}/lib/python{sys.version_info.major}.{sys.version_info.minor}"
+    found: set[str] = set()
+    for root in (*_SYSTEM_LIBRARIES, python):
         for folder, folders, _ in os.walk(root):
             found |= {f"{folder}/{each}" for each in folders if each in _PACKAGE_FOLDERS}
-            is_deep = folder.count("/") >= _DEPTH
+            is_deep = folder.count("/") - root.count("/") >= _DEPTH
             folders[:] = [] if is_deep else [each for each in folders if each not in _PACKAGE_FOLDERS]
-    return tuple(sorted(each for each in found if Path(each).is_dir()))
+    return tuple(sorted(found))
 
 
 def make_readable(folder: Path) -> Path:

@@ -27,7 +27,7 @@ from tracemill.environments.verdict.known_names import (
     outer_functions,
     reads_of,
 )
-from tracemill.environments.verdict.record_values import EXPECTED, RAISED, TOLERANT
+from tracemill.environments.verdict.record_values import ALMOST, EXPECTED, NEAR, RAISED
 
 _KINDS = ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")
 _EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
@@ -136,6 +136,8 @@ class _Blanks(ast.NodeTransformer):
         for side, scope in self._sides.items():
             for where in (tree, scope.function):
                 elsewhere[where].subtract(reads_of(side))
+        for function in self._names.makers():
+            elsewhere[tree].subtract(reads_of(function))
 
         def without_changed(known: Bindings, where: ast.Module | Function) -> Bindings:
             changed = {
@@ -197,8 +199,8 @@ class _Blanks(ast.NodeTransformer):
             self._function = None
             return found
         if isinstance(node, ast.expr) and node in self._sides:
-            is_approximate = isinstance(node, ast.Call) and called_name(node) == "approx"
-            return self._placeholder(tolerant=is_approximate or node in self._tolerant)
+            is_near = isinstance(node, ast.Call) and called_name(node) == "approx"
+            return self._placeholder(NEAR if is_near else ALMOST if node in self._tolerant else "")
         if isinstance(node, ast.expr) and node in self._truths:
             asked = node.operand if isinstance(node, ast.UnaryOp) else node
             return self._truth(self.generic_visit(asked))
@@ -213,6 +215,8 @@ class _Blanks(ast.NodeTransformer):
             if name in _RAISING and node.args and isinstance(node.args[0], ast.Name | ast.Attribute):
                 node.args[0] = ast.Name(RAISED, ast.Load())
             elif name in _EQUAL and isinstance(node.func, ast.Attribute):
+                if name == "assertSequenceEqual" and node.args[0] in self._sides:  # of any types
+                    node.args[1] = _call("list", node.args[1])
                 node.func.attr = "assertEqual"
             elif name in _OF_ONE and isinstance(node.func, ast.Attribute) and node.args:
                 if name == "assertTrue" and isinstance(node.args[0], ast.BoolOp | ast.Compare):
@@ -248,9 +252,10 @@ class _Blanks(ast.NodeTransformer):
                 waiting += gone
         _Erased(erased).visit(tree)
 
-    def _placeholder(self, tolerant: bool = False) -> ast.expr:
+    def _placeholder(self, allowed: str = "") -> ast.expr:
+        """Return a placeholder of the next number, with the prefix of the difference that is allowed."""
         self._count += 1
-        return _call(EXPECTED, ast.Constant(f"{TOLERANT}{self._count}" if tolerant else self._count))
+        return _call(EXPECTED, ast.Constant(f"{allowed}{self._count}" if allowed else self._count))
 
     def _truth(self, asked: ast.AST) -> ast.expr:
         return ast.Compare(self._placeholder(), [ast.Eq()], [_call("bool", asked)])

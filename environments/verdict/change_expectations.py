@@ -4,14 +4,15 @@ A copy of a test expects another constant, or another exception. On right code i
 makes every test pass, by a patched report, a forged result or objects that equal everything, passes it too
 and gives itself away. Code in the same process must not be able to tell the copy from its original unless it
 knows what is right. So expectations of one kind change places, as they are written: the file holds the same
-constants in the same style. A constant alone of its kind becomes another one made of the same characters.
+constants in the same style. A constant alone of its kind becomes another one made of the same characters, and
+so does a text that has to be part of another one, since an honest one may have two of them.
 """
 
 import ast
 import random
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracemill.environments.parse_python import parse_python
@@ -29,6 +30,8 @@ _EQUALITY += (
     "assert_equals",
 )
 _RAISING = ("raises", "assertRaises", "assertRaisesRegex")
+_LEAST_PART = 3
+"""Characters of a text that has to be part of another one; shorter ones may be in an honest one by chance."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +103,19 @@ def change_expectations(source: str, seed: int) -> str:
     starts = [0]
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    places: dict[int, _ExpectedValue] = {}
-    for expected in _expectations(tree):
-        if expected.end_lineno is not None and expected.end_col_offset is not None:
-            start = starts[expected.lineno - 1] + expected.col_offset
-            end = starts[expected.end_lineno - 1] + expected.end_col_offset
-            places[start] = _ExpectedValue(expected, start, end, data[start:end].decode())
+
+    def placed(expectations: Iterable[ast.expr]) -> dict[int, _ExpectedValue]:
+        found: dict[int, _ExpectedValue] = {}
+        for expected in expectations:
+            if expected.end_lineno is not None and expected.end_col_offset is not None:
+                start = starts[expected.lineno - 1] + expected.col_offset
+                end = starts[expected.end_lineno - 1] + expected.end_col_offset
+                found[start] = _ExpectedValue(expected, start, end, data[start:end].decode())
+        return found
+
+    places = placed(_expectations(tree))
     changed = _exchanged([*places.values()], rng)
+    places = {**placed(_parts(tree)), **places}
     edits: dict[int, _Edit] = {}
     for start, place in places.items():
         text = changed.get(start) or _other(place.node, rng, place.text)
@@ -152,6 +161,18 @@ def _expectations(tree: ast.AST) -> Iterator[ast.expr]:
                 )
 
 
+def _parts(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield the texts that tests look for in other ones: by `in`, `startswith`, `endswith` and `assertIn`."""
+    for node in ast.walk(tree):
+        part = None
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
+            part = node.left
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            part = node.args[0] if node.func.attr in ("startswith", "endswith", "assertIn") else None
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) >= _LEAST_PART:
+            yield part
+
+
 def _local_values(tree: ast.AST) -> dict[ast.expr, ast.expr]:
     """Return the value last assigned to a local name above each use of it."""
     found: dict[ast.expr, ast.expr] = {}
@@ -172,6 +193,7 @@ def _local_values(tree: ast.AST) -> dict[ast.expr, ast.expr]:
 
 def _sides(sides: Sequence[ast.expr]) -> Iterator[ast.expr]:
     """Yield the constants of the side of a comparison without calls, else those of the right side."""
+    sides = [each.args[0] if _is_approximate(each) else each for each in sides]  # pyright: ignore
     expected = next((side for side in reversed(sides) if not _calls(side)), sides[-1])
     if not _calls(expected):
         yield from _first_constant(expected)
@@ -186,6 +208,11 @@ def _parameters(values: ast.expr) -> Iterator[ast.expr]:
             row = ast.Tuple(row.args)
         if isinstance(row, ast.Tuple | ast.List) and len(row.elts) > 1 and not _calls(row.elts[-1]):
             yield from _first_constant(row.elts[-1])
+
+
+def _is_approximate(side: ast.expr) -> bool:
+    name = ast.unparse(side.func).rpartition(".")[2] if isinstance(side, ast.Call) and side.args else ""
+    return name == "approx"
 
 
 def _calls(expression: ast.expr) -> bool:

@@ -7,10 +7,10 @@ from typing import Protocol
 
 Values = Mapping[str, Mapping[str, Sequence[str]]]
 """Texts of the values that each blank test compares, in order, by number of the place."""
-_TOLERANT = "~"
-_RELATIVE, _ABSOLUTE = 1e-6, 1e-7
-"""Differences of numbers at places whose test allows some."""
-_NUMBER = re.compile(r"-?\d{1,400}(?:/\d{1,400})?")
+_ALLOWED = {"~~": (0.0, 5e-8), "~": (1e-6, 1e-12)}
+"""Relative and absolute difference that tests allow, of `assertAlmostEqual` and of `approx`."""
+_PART = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(-?\d{1,400}(?:/\d{1,400})?)""")
+"""A text or a number within a recorded value."""
 
 
 class WrongTests(Protocol):
@@ -83,29 +83,32 @@ def _has_values(expected: Mapping[str, Sequence[str]], recorded: Mapping[str, Se
     for number, texts in expected.items():
         found = recorded.get(number, ())
         is_unknown |= "" in found
-        if "" not in found and not _are_equal(found, texts, number.startswith(_TOLERANT)):
+        allowed = next((_ALLOWED[each] for each in _ALLOWED if number.startswith(each)), None)
+        if "" not in found and not _are_equal(found, texts, allowed):
             return False
     return None if is_unknown else True
 
 
-def _are_equal(found: Sequence[str], texts: Sequence[str], tolerant: bool) -> bool:
+def _are_equal(found: Sequence[str], texts: Sequence[str], allowed: tuple[float, float] | None) -> bool:
     return len(found) == len(texts) and all(
-        one == other or (tolerant and _are_close(one, other)) for one, other in zip(found, texts, strict=True)
+        one == other or (allowed is not None and _are_close(one, other, *allowed))
+        for one, other in zip(found, texts, strict=True)
     )
 
 
-def _are_close(one: str, other: str) -> bool:
+def _are_close(one: str, other: str, relative: float, absolute: float) -> bool:
     """Return whether two texts of numbers, or of containers of them, differ in nearly equal numbers alone."""
-    if "'" in one + other or _NUMBER.sub("", one) != _NUMBER.sub("", other):
-        return False
-    found, wanted = _NUMBER.findall(one), _NUMBER.findall(other)
-    return len(found) == len(wanted) and all(map(_is_near, found, wanted))
+    found, wanted = _PART.split(one), _PART.split(other)
+    return len(found) == len(wanted) and all(
+        _is_near(this, that, relative, absolute) if place % 3 == 2 and this and that else this == that
+        for place, (this, that) in enumerate(zip(found, wanted, strict=True))
+    )
 
 
-def _is_near(one: str, other: str) -> bool:
+def _is_near(one: str, other: str, relative: float, absolute: float) -> bool:
     try:
         expected = Fraction(other)
-        return abs(Fraction(one) - expected) <= Fraction(_RELATIVE) * abs(expected) + Fraction(_ABSOLUTE)
+        return abs(Fraction(one) - expected) <= max(Fraction(relative) * abs(expected), Fraction(absolute))
     except (ArithmeticError, ValueError):
         return False
 

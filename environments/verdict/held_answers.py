@@ -22,9 +22,9 @@ from tracemill.environments.verdict.record_values import EXPECTED, HELD, plain_t
 
 _TEXT = re.compile(r"""'(?:[^'\\]|\\.){2,}'|"(?:[^"\\]|\\.){2,}\"""")
 """A text within a recorded value."""
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?")
-_GUESSED = re.compile(r"None|-?\d|b?'.?'|\[\]|\(\)|\{\}")
-"""Texts of values that a guess gives, among them true and false."""
+_NUMBER = re.compile(r"-?\d+(?:[./]\d+)?(?:[eE][+-]?\d{1,3})?")
+_GUESSED = re.compile(r"None|-?\d|b?'.?'|\[\]|\(\)|\{\}|[0-9a-f]{32}")
+"""Texts of values that a guess gives, among them true and false, and digests, which cannot be looked for."""
 _EDGE = re.compile(r"(?<=['\"(,])(?:\s|\\[nrt])+|(?:\s|\\[nrt])+(?=['\"),])|,(?=\))")
 _BRACKETS = str.maketrans("[]{}", "()()")
 LITERAL = ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp | ast.BinOp
@@ -36,34 +36,56 @@ _MADE = ast.Call | ast.BinOp | ast.JoinedStr | ast.Subscript | ast.Attribute
 class BlankSource:
     """A test file without expectations.
 
-    `inputs` are the constants that its test still holds, and `shared` those of the rest of the file. `names`
-    are all that it uses, `test` is the name of the test. `probe` is the same file with calls of `__held__`.
+    `inputs` are the constants that its test still holds, `asked` those beside each placeholder, by number.
+    `shared` are those of the rest of the file. `names` are all that it uses, `titles` those of the test and
+    of classes. `probe` is the same file with calls of `__held__`.
     """
 
     text: str
     inputs: Set[str]
+    asked: Mapping[str, Set[str]]
     shared: Set[str]
     names: Set[str]
-    test: str
+    titles: Set[str]
     probe: str
 
 
 def blank_source(tree: ast.Module, test: str) -> BlankSource:
     """Return the text of a file without expectations, and what it holds. Changes the tree."""
     text = ast.unparse(tree)
-    functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
-    inputs = [_constants_of(each) for each in functions if each.name == test]
-    rest = (each for each in ast.walk(tree) if isinstance(each, ast.Name))
-    names = {each.id for each in rest} | {each.name for each in functions}
+    own = [node for node in ast.walk(tree) if isinstance(node, Function) and node.name == test]
     others = parse_python(text)
     for node in ast.walk(others):
         if isinstance(node, ast.Module | ast.ClassDef):
-            node.body = [
-                each for each in node.body if not isinstance(each, Function) or each.name != test
-            ] or [ast.Pass()]
+            body = [each for each in node.body if not isinstance(each, Function) or each.name != test]
+            node.body = body or [ast.Pass()]
     return BlankSource(
-        text, set().union(*inputs), _constants_of(others), names, test, ast.unparse(_Probe(tree).visit(tree))
+        text,
+        set().union(*map(_constants_of, own)),
+        {number: _constants_of(each) for node in own for number, each in _asked(node)},
+        _constants_of(others),
+        {*_names(tree)},
+        {test, *(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))},
+        ast.unparse(_Probe(tree).visit(tree)),
     )
+
+
+def _asked(within: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the number of each placeholder, and the comparison that it is in."""
+    for node in ast.walk(within):
+        if isinstance(node, ast.Compare | ast.Call):
+            for each in ast.iter_child_nodes(node):
+                if isinstance(each, ast.Call) and called_name(each) == EXPECTED:
+                    yield str(ast.literal_eval(each.args[0])), node
+
+
+def _names(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of variables, attributes, arguments and functions."""
+    for node in ast.walk(tree):
+        for field in ("id", "attr", "arg", "name", "asname"):
+            name = getattr(node, field, None)
+            if isinstance(name, str):
+                yield name
 
 
 class _Probe(ast.NodeTransformer):
@@ -101,33 +123,46 @@ class HeldTexts:
     def __init__(self, sources: Iterable[BlankSource], made: Iterable[str] = ()) -> None:
         """Read the constants as they would be recorded; `made` are recorded values of expressions."""
         self._texts: set[str] = set()
-        self._longer: list[str] = []
-        """Texts outside of the test, without white space."""
+        self._longer: dict[str, list[str]] = {"": []}
+        """Texts without white space, by the placeholder beside which they stand; "" outside of the test."""
         self._names: set[str] = set()
-        self._tests: set[str] = set()
-        """Letters of the names that the test uses, and of its own, which may be longer."""
+        self._titles: set[str] = set()
         for blank in sources:
             self._names |= {*map(_letters, blank.names)}
-            self._tests.add(_letters(blank.test))
+            self._titles |= {*map(_letters, blank.titles)}
             self._texts |= _loose(map(plain_text, _values(blank.inputs | blank.shared)))
-            self._longer += (_squeezed(value) for value in _values(blank.shared) if isinstance(value, str))
+            for number, inputs in [*blank.asked.items(), ("", blank.shared)]:
+                texts = (each for each in _values(inputs) if isinstance(each, str))
+                self._longer.setdefault(number, []).extend(map(_squeezed, texts))
         for text in made:
             self._texts |= _loose([text, *_TEXT.findall(text), *_NUMBER.findall(text)])
 
     def let_guess(self, values: Mapping[str, Sequence[str]]) -> bool:
         """Return whether half of the values by number, but those that a guess gives, are held."""
-        texts = {text for each in values.values() for text in each if not _GUESSED.fullmatch(text)}
-        return 2 * sum(map(self.has, texts)) >= len(texts)
+        numbers = {
+            (number, text)
+            for number, texts in values.items()
+            for text in texts
+            if not _GUESSED.fullmatch(text)
+        }
+        return 2 * sum(self.has(text, number) for number, text in numbers) >= len(numbers)
 
-    def has(self, text: str) -> bool:
-        """Return whether a recorded value is held, or each text in it, also in one outside of the test."""
+    def has(self, text: str, number: str = "") -> bool:
+        """Return whether a recorded value is held, or each text in it.
+
+        It may be held by a longer text too, but not by one beside the placeholder of this `number`, which is
+        what is asked.
+        """
         [loose] = _loose([text])
         if loose in self._texts or ("," in loose and any(loose.strip("()") in each for each in self._texts)):
             return True
+        longer = [
+            each for other, texts in self._longer.items() if not other or other != number for each in texts
+        ]
         numbers = [each for each in _NUMBER.findall(text) if len(each) > 1]
-        return all(map(self._has_part, _TEXT.findall(text) or numbers or [text]))
+        return all(self._has_part(part, longer) for part in _TEXT.findall(text) or numbers or [text])
 
-    def _has_part(self, part: str) -> bool:
+    def _has_part(self, part: str, longer: Sequence[str]) -> bool:
         """Return whether a text within a value, or a value without texts, is held."""
         if _loose([part]) <= self._texts:
             return True
@@ -135,10 +170,10 @@ class HeldTexts:
         with suppress(ValueError, SyntaxError):
             sought = str(ast.literal_eval(part))
         letters = _letters(sought)
-        if letters in self._names or (letters and any(letters in each for each in self._tests)):
+        if letters in self._names or (letters and any(letters in each for each in self._titles)):
             return True
         is_number = _NUMBER.fullmatch(part) is not None
-        return not is_number and any(_squeezed(sought) in each for each in self._longer)
+        return not is_number and any(_squeezed(sought) in each for each in longer)
 
 
 def _values(sources: Iterable[str]) -> Iterator[object]:

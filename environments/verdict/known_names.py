@@ -2,7 +2,8 @@
 
 They are columns of parametrized tests and of loops, variables of a module, class or function and attributes
 that are assigned once, and fixtures that only return something. A constant is a literal, or what the standard
-library or a method makes of constants, as in `datetime(2024, 2, 1)`, also what a file holds.
+library, a method or a function of the file makes of constants, as in `datetime(2024, 2, 1)`, also what a file
+holds.
 """
 
 import ast
@@ -48,6 +49,7 @@ class KnownNames:
                 for each in node.names:
                     self._import(each, node.module or "")
         self._fixtures = _fixtures(tree)
+        self._functions = _functions_of_constants(tree)
         self.of_file: Bindings = {**_names_of_module(tree), **_attributes(tree), **self._fixtures}
 
     def _import(self, name: ast.alias, module: str) -> None:
@@ -111,10 +113,25 @@ class KnownNames:
         is_name = isinstance(expression, ast.Name) and expression.id not in known
         return is_name and expression.id in self._standard  # pyright: ignore[reportAttributeAccessIssue]
 
+    def makers(self) -> list[ast.FunctionDef]:
+        """Return the functions of the file that make constants of constants."""
+        return [each for each in self._functions.values() if self._gives_constants(each, {})]
+
+    def _gives_constants(self, function: ast.FunctionDef, told: dict[str, bool]) -> bool:
+        name = f"{function.name}()"
+        if name not in told:
+            told[name] = False  # a function that calls itself makes none
+            known, inside = _names_of_call(function), {key: told[key] for key in told if key.endswith("()")}
+            told[name] = all(self._holds(each, known, inside) for each in _parts_of(function))
+        return told[name]
+
     def _may_call(self, called: ast.expr, known: Bindings, told: dict[str, bool]) -> bool:
-        """Return whether a function is of the standard library, or a method of a constant."""
+        """Return whether a call gives a constant: of the library, of a constant's method, of the file."""
         if self._is_of_library(called, known):
             return True
+        function = self._functions.get(key_of(called)) if key_of(called) not in known else None
+        if function is not None:
+            return self._gives_constants(function, told)
         return isinstance(called, ast.Attribute) and self._holds(called.value, known, told)
 
 
@@ -248,6 +265,53 @@ def _fixtures(tree: ast.Module) -> Bindings:
             first = function.body[0]
             found[function.name].append(first.value if isinstance(first, ast.Return) else None)
     return {name: [values[0]] for name, values in found.items() if len(values) == 1 and values[0] is not None}
+
+
+def _functions_of_constants(tree: ast.Module) -> Mapping[str, ast.FunctionDef]:
+    """Return functions of one name that only assign, open something and return, by key."""
+    found: defaultdict[str, list[ast.FunctionDef]] = defaultdict(list)
+    for node in outer_functions(tree):
+        is_method = node not in tree.body
+        if isinstance(node, ast.FunctionDef):
+            found[f".{node.name}" if is_method else node.name].append(node)
+    return {
+        key: functions[0]
+        for key, functions in found.items()
+        if len(functions) == 1
+        and not functions[0].decorator_list
+        and not key.lstrip(".").startswith("test")
+        and all(isinstance(each, ast.Assign | ast.With | ast.Return) for each in _flat(functions[0].body))
+    }
+
+
+def _flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield statements, and those within `with`."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.With):
+            yield from _flat(node.body)
+
+
+def _parts_of(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """Yield what a function assigns, opens and returns."""
+    for node in _flat(function.body):
+        if isinstance(node, ast.Assign | ast.Return) and node.value is not None:
+            yield node.value
+        elif isinstance(node, ast.With):
+            yield from (each.context_expr for each in node.items)
+
+
+def _names_of_call(function: ast.FunctionDef) -> Bindings:
+    """Return what the names of a function stand for that gets constants."""
+    opened = {
+        key_of(each.optional_vars): [each.context_expr]
+        for node in _flat(function.body)
+        if isinstance(node, ast.With)
+        for each in node.items
+        if each.optional_vars is not None
+    }
+    given = {each.arg: [ast.Constant(None)] for each in function.args.args if each.arg not in ("self", "cls")}
+    return {**_names_of_function(function), **opened, **given}
 
 
 def _names_of_function(function: Function) -> Bindings:

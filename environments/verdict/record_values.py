@@ -17,9 +17,10 @@ from fractions import Fraction
 from typing import Any
 
 EXPECTED, RAISED, HELD = "__expected__", "__raised__", "__held__"
-TOLERANT = "~"
-"""Prefix of the number of a place whose test allows a small difference."""
-_LONGEST = 1_000
+NEAR, ALMOST = "~", "~~"
+"""Prefixes of the numbers of places whose test allows a difference: that of `approx`, or in decimals."""
+_LONGEST, _LONGEST_NEAR = 4_000, 100_000
+"""Characters of a recorded text, also where the test allows a difference; a longer one is a digest."""
 
 
 class ValueRecorder:
@@ -64,7 +65,8 @@ class ExpectedValue:
 
     def __eq__(self, other: object) -> bool:
         """Record the other value."""
-        self._recorder.record(self._number, plain_text(other))
+        longest = _LONGEST_NEAR if self._number.startswith(NEAR) else _LONGEST
+        self._recorder.record(self._number, plain_text(other, longest))
         return True
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
@@ -82,7 +84,7 @@ class AnyException(type):
         return True
 
 
-def plain_text(value: object) -> str:
+def plain_text(value: object, longest: int = _LONGEST) -> str:
     """Return a text that values have in common if and only if they are equal; "" for unknown types.
 
     It is that of the built-in type that a value is of, or derives from; a long one is a digest.
@@ -91,7 +93,7 @@ def plain_text(value: object) -> str:
         text = _text(value)
     except (TypeError, ValueError, ArithmeticError, RecursionError):
         return ""
-    if len(text) <= _LONGEST:
+    if len(text) <= longest:
         return text
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import orchard
 import pytest
 
+from tracemill.environments.sandbox import python_runtime
 from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
 from tracemill.environments.sandbox.python_runtime import PYTHON
 from tracemill.environments.sandbox.sandbox import Limits, Mount
@@ -34,6 +35,20 @@ def test_a_read_only_mount_and_the_system_cannot_be_written(worktree: Path) -> N
     ended = orchard.sandbox().run(["bash", "-c", write], [Mount(worktree, "/work")])
     assert ended.text.count("refused") == 5
     assert (worktree / "kept").read_text() == "kept"
+
+
+def test_packages_that_other_programs_bring_are_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python_runtime, "_SYSTEM_LIBRARIES", (str(tmp_path),))
+    bundled = "tool/bundle/lib/python3.12"
+    packages = ["python3/dist-packages", "python-wheels", f"{bundled}/site-packages"]
+    packages += ["pip/_vendor", f"{bundled}/ensurepip/_bundled", "tool/third_party"]
+    for folder in (*packages, f"{bundled}/json", f"{bundled}/site-packages/pip/_vendor"):
+        (tmp_path / folder).mkdir(parents=True)
+    found = [Path(each) for each in python_runtime.hidden_folders.__wrapped__()]
+    below = {each.relative_to(tmp_path).as_posix() for each in found if each.is_relative_to(tmp_path)}
+    assert below == {*packages}
 
 
 def test_there_is_no_network(worktree: Path) -> None:
