@@ -238,7 +238,7 @@ class _Suite:
             return not _is_harmless(node)
         if isinstance(node, ast.BinOp):
             sides = node.left, node.right
-            is_constant = [isinstance(each, LITERAL) and not is_guessed(each) for each in sides]
+            is_constant = [*map(_is_telling, sides)]
             return isinstance(node.op, _DIFFERENCES) and any(is_constant) and not all(is_constant)
         if isinstance(node, ast.Assert | ast.If | ast.While | ast.IfExp):
             return self._asks_a_comparison(node.test, given)
@@ -350,13 +350,23 @@ def _last_names(expression: ast.expr) -> Iterator[str]:
 
 
 def _is_harmless(compared: ast.Compare) -> bool:
-    """Return whether a comparison is with a placeholder, or with none, true, false, 0, 1 or an empty text."""
+    """Return whether a comparison is with a placeholder, or with none, true, false, 0, 1 or an empty text.
+
+    One of a sum or the like may be with another number, as that of `abs(f(x) + 305) < 1` is.
+    """
     sides = [compared.left, *compared.comparators]
     if any(map(_is_placeholder, sides)):
         return len(sides) == 2
     is_member = isinstance(compared.ops[0], ast.In | ast.NotIn)
     is_small = (isinstance(each, ast.Constant) and each.value in (None, 0, 1, "") for each in sides)
-    return len(sides) == 2 and not is_member and any(is_small)
+    computed = [each for each in ast.walk(compared) if isinstance(each, ast.BinOp)]
+    is_shifted = any(_is_telling(side) for each in computed for side in (each.left, each.right))
+    return len(sides) == 2 and not is_member and any(is_small) and not is_shifted
+
+
+def _is_telling(expression: ast.expr) -> bool:
+    """Return whether an expression is a constant that no guess gives."""
+    return isinstance(expression, LITERAL) and not is_guessed(expression)
 
 
 def _is_placeholder(node: ast.expr) -> bool:

@@ -37,8 +37,8 @@ class BlankSource:
     """A test file without expectations.
 
     `inputs` are the constants that its test still holds, `asked` those beside each placeholder, by number.
-    `shared` are those of the rest of the file. `names` are all that it uses, `titles` those of the test and
-    of classes. `probe` is the same file with calls of `__held__`.
+    `shared` are those of the rest of the file. `names` are all that it uses, `letters` its texts of one
+    character, `titles` the names of test and classes. `probe` is the same file with calls of `__held__`.
     """
 
     text: str
@@ -46,6 +46,7 @@ class BlankSource:
     asked: Mapping[str, Set[str]]
     shared: Set[str]
     names: Set[str]
+    letters: Set[str]
     titles: Set[str]
     probe: str
 
@@ -65,6 +66,7 @@ def blank_source(tree: ast.Module, test: str) -> BlankSource:
         {number: _constants_of(each) for node in own for number, each in _asked(node)},
         _constants_of(others),
         {*_names(tree)},
+        _single_letters(tree),
         {test, *(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))},
         ast.unparse(_Probe(tree).visit(tree)),
     )
@@ -77,6 +79,11 @@ def _asked(within: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             for each in ast.iter_child_nodes(node):
                 if isinstance(each, ast.Call) and called_name(each) == EXPECTED:
                     yield str(ast.literal_eval(each.args[0])), node
+
+
+def _single_letters(tree: ast.AST) -> Set[str]:
+    texts = {each.value for each in ast.walk(tree) if isinstance(each, ast.Constant)}
+    return {each for each in texts if isinstance(each, str) and len(each) == 1}
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
@@ -127,9 +134,11 @@ class HeldTexts:
         """Texts without white space, by the placeholder beside which they stand; "" outside of the test."""
         self._names: set[str] = set()
         self._titles: set[str] = set()
+        self._letters: set[str] = set()
         for blank in sources:
             self._names |= {*map(_letters, blank.names)}
             self._titles |= {*map(_letters, blank.titles)}
+            self._letters |= blank.letters
             self._texts |= _loose(map(plain_text, _values(blank.inputs | blank.shared)))
             for number, inputs in [*blank.asked.items(), ("", blank.shared)]:
                 texts = (each for each in _values(inputs) if isinstance(each, str))
@@ -171,6 +180,8 @@ class HeldTexts:
             sought = str(ast.literal_eval(part))
         letters = _letters(sought)
         if letters in self._names or (letters and any(letters in each for each in self._titles)):
+            return True
+        if sought and {*sought} <= self._letters:  # as of a table of grades
             return True
         is_number = _NUMBER.fullmatch(part) is not None
         return not is_number and any(_squeezed(sought) in each for each in longer)

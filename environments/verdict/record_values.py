@@ -9,7 +9,7 @@ nothing, since there are few to guess from. `__held__` stands in copies that onl
 import builtins
 import hashlib
 import math
-from collections import Counter, UserList, UserString
+from collections import UserList, UserString
 from collections.abc import Mapping, Set
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -123,8 +123,6 @@ def _text(value: Any) -> str:
         return f"timedelta {value.days} {value.seconds} {value.microseconds}"
     if isinstance(value, Mapping):
         items = dict.items(value) if isinstance(value, dict) else value.items()
-        if isinstance(value, Counter):
-            items = [(key, count) for key, count in items if count != 0]
         return f"{{{', '.join(sorted(f'{_text(key)}: {_text(each)}' for key, each in items))}}}"
     if isinstance(value, Set):
         return f"{{{', '.join(sorted(map(_text, value)))}}}"
