@@ -31,7 +31,7 @@ from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
-from tracemill.environments.verdict.blank_tests import blank_test
+from tracemill.environments.verdict.blank_tests import answer_tables, blank_test
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.closed_tests import TestName
 from tracemill.environments.verdict.decide import compare_values
@@ -141,6 +141,11 @@ class TestedRepository:
             )
         wrong = self._run(self.tree.code, self._wrong)
         self._canaries = {test for test in self.baseline if wrong.outcomes.get(test) == "failed"}
+        self._texts = {
+            path.relative_to(self.tree.tests).as_posix(): path.read_text("utf-8-sig", "replace")
+            for path in sorted(self.tree.tests.rglob("*.py"))
+        }
+        self._answers = answer_tables(self._texts)
         self._lines, self._seen = first.lines, first.seen | second.seen | wrong.seen
         self.covered = covered_functions(
             self.tree, {test: called for test, called in first.calls.items() if test in self.baseline}
@@ -154,10 +159,6 @@ class TestedRepository:
 
         Functions are drawn until there are `_MOST_ALONE`; the share is of what was drawn.
         """
-        files = {
-            path.relative_to(self.tree.tests).as_posix(): path.read_text("utf-8-sig", "replace")
-            for path in sorted(self.tree.tests.rglob("*.py"))
-        }
         functions: defaultdict[TestName, list[str]] = defaultdict(list)
         for test in failing:
             functions[_file(test), _function(test)].append(test)
@@ -168,7 +169,7 @@ class TestedRepository:
             if len(blank.groups) == _MOST_ALONE:
                 break
             drawn += len(functions[function])
-            sources = blank_test(files, function)
+            sources = blank_test(self._texts, function, self._answers)
             if sources:
                 blank = self._with_function(blank, sources, functions[function], wrong)
         return blank, len(blank.unguessed) / drawn

@@ -11,7 +11,7 @@ has files of its own, without what other tests hold.
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from tracemill.environments.parse_python import parse_python
@@ -39,21 +39,31 @@ _EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
 _ALMOST = "assertAlmostEqual"
 _OF_ONE = {"assertTrue", "assertFalse", "assertIsNone"}
 _RAISING = {"raises", "assertRaises"}
+_WITH_MESSAGE = {**dict.fromkeys(_EQUAL, 2), **dict.fromkeys(_OF_ONE, 1)}
+_WITH_MESSAGE |= {"assertIsNotNone": 1, "assertIsInstance": 2}
+"""Arguments of methods that may have a message behind them."""
 
 
-def blank_test(files: Mapping[str, str], test: TestName) -> dict[str, BlankSource]:
+def answer_tables(files: Mapping[str, str]) -> dict[str, Set[str]]:
+    """Return by file the names of tables that hold what some test expects."""
+    return {file: _blank(_tree(text)) for file, text in files.items()}
+
+
+def blank_test(
+    files: Mapping[str, str], test: TestName, answers: Mapping[str, Set[str]]
+) -> dict[str, BlankSource]:
     """Return the files of tests with one test alone, without what it expects; none if it is not closed.
 
-    A file that does not parse is empty.
+    Nor if it needs one of the tables named by `answers`. A file that does not parse is empty.
     """
     trees = {file: _tree(text) for file, text in files.items()}
     for file, tree in trees.items():
         _remove_tests(tree, test[1] if file == test[0] else "")
         _blank(tree)
-    if not is_closed(trees, test):
+    if not is_closed(trees, test, answers):
         return {}
     remove_unreached(trees, test)
-    return {file: blank_source(tree, test[1]) for file, tree in trees.items()}
+    return {file: blank_source(file, tree, test[1]) for file, tree in trees.items()}
 
 
 def _tree(text: str) -> ast.Module:
@@ -63,13 +73,14 @@ def _tree(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _blank(tree: ast.Module) -> None:
-    """Replace what a file expects by placeholders."""
+def _blank(tree: ast.Module) -> Set[str]:
+    """Replace what a file expects by placeholders; return the names of tables of which a copy lost values."""
     _remove_hints(tree)
-    give_own_tables(tree)
+    tables = [(name, table, ast.dump(table)) for name, table in give_own_tables(tree)]
     blanks = _Blanks(tree)
     blanks.visit(tree)
     blanks.erase_unread(tree)
+    return {name for name, table, text in tables if ast.dump(table) != text}
 
 
 def _remove_tests(within: ast.Module | ast.ClassDef, kept: str) -> None:
@@ -90,8 +101,8 @@ def _remove_hints(tree: ast.Module) -> None:
             node.msg = None
         elif isinstance(node, ast.Call) and called_name(node) in ("subTest", "print"):
             node.args, node.keywords = [], []
-        elif isinstance(node, ast.Call) and called_name(node) in _EQUAL | _OF_ONE:
-            node.args, node.keywords = node.args[: 1 if called_name(node) in _OF_ONE else 2], []
+        elif isinstance(node, ast.Call) and called_name(node) in _WITH_MESSAGE:
+            node.args, node.keywords = node.args[: _WITH_MESSAGE[called_name(node)]], []
         elif isinstance(node, ast.Call) and called_name(node) in ("parametrize", "param", "raises"):
             node.keywords = [each for each in node.keywords if each.arg not in ("id", "ids", "match")]
         elif isinstance(node, Function | ast.ClassDef | ast.Module) and ast.get_docstring(node) is not None:

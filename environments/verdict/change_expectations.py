@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracemill.environments.parse_python import parse_python
+from tracemill.environments.verdict.known_names import called_name
 
 _EXCEPTIONS = ("OSError", "ZeroDivisionError", "BufferError", "EOFError", "MemoryError")
 """Exceptions that a wrong but honest answer seldom raises: to raise what a canary asks for is a forgery."""
@@ -147,9 +148,7 @@ def _expectations(tree: ast.AST) -> Iterator[ast.expr]:
                         [local.get(each, each) for each in (compare.left, compare.comparators[0])]
                     )
         elif isinstance(node, ast.Call):
-            called = node.func
-            name = called.attr if isinstance(called, ast.Attribute) else ""
-            name = called.id if isinstance(called, ast.Name) else name
+            name = called_name(node)
             if name in _EQUALITY and len(node.args) >= 2:
                 yield from _sides([local.get(each, each) for each in node.args[:2]])
             elif name in _RAISING and node.args and isinstance(node.args[0], ast.Name | ast.Attribute):
@@ -162,13 +161,16 @@ def _expectations(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def _parts(tree: ast.AST) -> Iterator[ast.expr]:
-    """Yield the texts that tests look for in other ones: by `in`, `startswith`, `endswith` and `assertIn`."""
+    """Yield the texts that tests look for in other ones: as by `in`, `startswith` and `raises(match=...)`."""
     for node in ast.walk(tree):
         part = None
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
             part = node.left
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-            part = node.args[0] if node.func.attr in ("startswith", "endswith", "assertIn") else None
+        elif isinstance(node, ast.Call):
+            name, given = called_name(node), {each.arg: each.value for each in node.keywords}
+            place = {"startswith": 0, "endswith": 0, "assertIn": 0, "assertRaisesRegex": 1}.get(name)
+            part = node.args[place] if place is not None and len(node.args) > place else None
+            part = given.get("match") if name == "raises" else part
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) >= _LEAST_PART:
             yield part
 
@@ -211,8 +213,7 @@ def _parameters(values: ast.expr) -> Iterator[ast.expr]:
 
 
 def _is_approximate(side: ast.expr) -> bool:
-    name = ast.unparse(side.func).rpartition(".")[2] if isinstance(side, ast.Call) and side.args else ""
-    return name == "approx"
+    return isinstance(side, ast.Call) and called_name(side) == "approx" and len(side.args) > 0
 
 
 def _calls(expression: ast.expr) -> bool:

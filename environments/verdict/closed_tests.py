@@ -30,14 +30,21 @@ _IMPLICIT = {
     "setup_module", "teardown_module", "setup_function", "teardown_function", "pytestmark",
 }  # fmt: skip
 """Names that the test framework uses by itself."""
+_LOOKUPS = {"count", "find", "get", "index"}
+"""Methods that look for what they get in a table or a text."""
 _IMPORTS = ast.Import | ast.ImportFrom
 _DIFFERENCES = ast.Sub | ast.BitXor | ast.BitAnd | ast.BitOr
 
 
-def is_closed(trees: Mapping[str, ast.Module], test: TestName) -> bool:
-    """Return whether a test of blank files is closed."""
+def is_closed(trees: Mapping[str, ast.Module], test: TestName, answers: Mapping[str, Set[str]]) -> bool:
+    """Return whether a test of blank files is closed, and reaches none of a file's tables of `answers`."""
     suite = _Suite(trees)
-    return test in suite.tests and not any(map(suite.opens, suite.reached(test, all_called=False)))
+
+    def is_open(definition: _Definition) -> bool:
+        is_table = definition.within is None and not definition.names.isdisjoint(answers[definition.file])
+        return is_table or suite.opens(definition)
+
+    return test in suite.tests and not any(map(is_open, suite.reached(test, all_called=False)))
 
 
 def remove_unreached(trees: Mapping[str, ast.Module], test: TestName) -> None:
@@ -240,6 +247,8 @@ class _Suite:
             sides = node.left, node.right
             is_constant = [*map(_is_telling, sides)]
             return isinstance(node.op, _DIFFERENCES) and any(is_constant) and not all(is_constant)
+        if isinstance(node, ast.Subscript):
+            return _is_called(node.slice, given)
         if isinstance(node, ast.Assert | ast.If | ast.While | ast.IfExp):
             return self._asks_a_comparison(node.test, given)
         return isinstance(node, ast.Match) or (
@@ -251,6 +260,8 @@ class _Suite:
         if any(map(_is_placeholder, parts)) or name in _HARMLESS:
             return False
         if name.startswith(_COMPARING):
+            return True
+        if name in _LOOKUPS and any(_is_called(each, given) for each in parts):
             return True
         if name == "match" and _root(call.func) not in self._imported:  # as of what `raises` caught
             return True
@@ -362,6 +373,12 @@ def _is_harmless(compared: ast.Compare) -> bool:
     computed = [each for each in ast.walk(compared) if isinstance(each, ast.BinOp)]
     is_shifted = any(_is_telling(side) for each in computed for side in (each.left, each.right))
     return len(sides) == 2 and not is_member and any(is_small) and not is_shifted
+
+
+def _is_called(expression: ast.expr, given: Mapping[str, ast.expr]) -> bool:
+    """Return whether an expression is a call, or a name that was given one."""
+    value = given.get(expression.id) if isinstance(expression, ast.Name) else expression
+    return isinstance(value, ast.Call) and not _is_placeholder(value)
 
 
 def _is_telling(expression: ast.expr) -> bool:

@@ -11,6 +11,7 @@ _ALLOWED = {"~~": (0.0, 5e-8), "~": (1e-6, 1e-12)}
 """Relative and absolute difference that tests allow, of `assertAlmostEqual` and of `approx`."""
 _PART = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(-?\d{1,400}(?:/\d{1,400})?)""")
 """A text or a number within a recorded value."""
+_BRACKETS = str.maketrans("[]", "()")
 
 
 class WrongTests(Protocol):
@@ -34,17 +35,19 @@ def decide(
     In each run some tests are replaced by a wrong version, whose expectations are deliberately false.
     `mixed` holds the outcomes of each run with its replaced tests. The reward is the share of `fail_to_pass`
     that pass in every run with their right version. `right_values` says of each blank test whether it
-    compared the right values where it did not know them, None if it compared objects instead; the reward is
-    never more than the share of `unguessed` that did, the blank tests which expect more than a guess gives.
-    It is 0 if a test of `pass_to_pass` fails in the first run with its right version, or if one is forged:
-    its canary passes, a wrong version that fails on the original code, or it passes with wrong values. A
-    canary that passes on wrong values, as its test never does, happens to expect them.
+    compared the right values where it did not know them; None, if it compared objects instead, does not
+    count as passed. The reward is never more than the share of `unguessed` with right values, the blank tests
+    which expect more than a guess gives. It is 0 if a test of `pass_to_pass` fails in the first run with its
+    right version, or if one is forged: its canary passes, a wrong version that fails on the original code, or
+    it passes with wrong values. A canary that passes on wrong values, as its test never does, happens to
+    expect them.
     """
 
     def right(test: str) -> list[bool]:
         return [outcomes.get(test) == "passed" for outcomes, mix in mixed if not mix.is_wrong(test)]
 
-    passed = [test for test in fail_to_pass if right(test) and all(right(test))]
+    unknown = {test for test, is_right in right_values.items() if is_right is None}
+    passed = [test for test in fail_to_pass if right(test) and all(right(test)) and test not in unknown]
     broken = [test for test in pass_to_pass if mixed and not any(right(test)[:1])]
     forged = [
         test
@@ -97,10 +100,15 @@ def _are_equal(found: Sequence[str], texts: Sequence[str], allowed: tuple[float,
 
 
 def _are_close(one: str, other: str, relative: float, absolute: float) -> bool:
-    """Return whether two texts of numbers, or of containers of them, differ in nearly equal numbers alone."""
+    """Return whether texts of numbers, or of containers of them, differ in nearly equal numbers alone.
+
+    A tuple may stand for a list, as for `approx`.
+    """
     found, wanted = _PART.split(one), _PART.split(other)
     return len(found) == len(wanted) and all(
-        _is_near(this, that, relative, absolute) if place % 3 == 2 and this and that else this == that
+        _is_near(this, that, relative, absolute)
+        if place % 3 == 2 and this and that
+        else this == that or (place % 3 == 0 and this.translate(_BRACKETS) == that.translate(_BRACKETS))
         for place, (this, that) in enumerate(zip(found, wanted, strict=True))
     )
 

@@ -25,6 +25,8 @@ _TEXT = re.compile(r"""'(?:[^'\\]|\\.){2,}'|"(?:[^"\\]|\\.){2,}\"""")
 _NUMBER = re.compile(r"-?\d+(?:[./]\d+)?(?:[eE][+-]?\d{1,3})?")
 _GUESSED = re.compile(r"None|-?\d|b?'.?'|\[\]|\(\)|\{\}|[0-9a-f]{32}")
 """Texts of values that a guess gives, among them true and false, and digests, which cannot be looked for."""
+_WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])|\d+")
+"""A word of a name."""
 _EDGE = re.compile(r"(?<=['\"(,])(?:\s|\\[nrt])+|(?:\s|\\[nrt])+(?=['\"),])|,(?=\))")
 _BRACKETS = str.maketrans("[]{}", "()()")
 LITERAL = ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp | ast.BinOp
@@ -37,8 +39,8 @@ class BlankSource:
     """A test file without expectations.
 
     `inputs` are the constants that its test still holds, `asked` those beside each placeholder, by number.
-    `shared` are those of the rest of the file. `names` are all that it uses, `letters` its texts of one
-    character, `titles` the names of test and classes. `probe` is the same file with calls of `__held__`.
+    `shared` are those of the rest of the file. `names` are all that are in it, `letters` its texts of
+    one character. `probe` is the same file with calls of `__held__`.
     """
 
     text: str
@@ -47,11 +49,10 @@ class BlankSource:
     shared: Set[str]
     names: Set[str]
     letters: Set[str]
-    titles: Set[str]
     probe: str
 
 
-def blank_source(tree: ast.Module, test: str) -> BlankSource:
+def blank_source(file: str, tree: ast.Module, test: str) -> BlankSource:
     """Return the text of a file without expectations, and what it holds. Changes the tree."""
     text = ast.unparse(tree)
     own = [node for node in ast.walk(tree) if isinstance(node, Function) and node.name == test]
@@ -65,9 +66,8 @@ def blank_source(tree: ast.Module, test: str) -> BlankSource:
         set().union(*map(_constants_of, own)),
         {number: _constants_of(each) for node in own for number, each in _asked(node)},
         _constants_of(others),
-        {*_names(tree)},
+        {*_names(tree), file},
         _single_letters(tree),
-        {test, *(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))},
         ast.unparse(_Probe(tree).visit(tree)),
     )
 
@@ -132,12 +132,11 @@ class HeldTexts:
         self._texts: set[str] = set()
         self._longer: dict[str, list[str]] = {"": []}
         """Texts without white space, by the placeholder beside which they stand; "" outside of the test."""
-        self._names: set[str] = set()
-        self._titles: set[str] = set()
+        self._words: set[str] = set()
+        """Words of names, also some that follow each other."""
         self._letters: set[str] = set()
         for blank in sources:
-            self._names |= {*map(_letters, blank.names)}
-            self._titles |= {*map(_letters, blank.titles)}
+            self._words.update(*map(_words_of, blank.names))
             self._letters |= blank.letters
             self._texts |= _loose(map(plain_text, _values(blank.inputs | blank.shared)))
             for number, inputs in [*blank.asked.items(), ("", blank.shared)]:
@@ -178,8 +177,7 @@ class HeldTexts:
         sought = part
         with suppress(ValueError, SyntaxError):
             sought = str(ast.literal_eval(part))
-        letters = _letters(sought)
-        if letters in self._names or (letters and any(letters in each for each in self._titles)):
+        if "".join(each for each in sought.lower() if each.isalnum()) in self._words:
             return True
         if sought and {*sought} <= self._letters:  # as of a table of grades
             return True
@@ -194,9 +192,12 @@ def _values(sources: Iterable[str]) -> Iterator[object]:
             yield ast.literal_eval(source)
 
 
-def _letters(text: str) -> str:
-    """Return the letters and digits of a text or a name."""
-    return "".join(each for each in text.lower() if each.isalnum())
+def _words_of(name: str) -> Iterator[str]:
+    """Yield the words of a name, and those that follow each other as one, in small letters."""
+    words = [each.lower() for each in _WORD.findall(name)]
+    for first in range(len(words)):
+        for last in range(first + 1, len(words) + 1):
+            yield "".join(words[first:last])
 
 
 def _squeezed(text: str) -> str:

@@ -174,8 +174,12 @@ def outer_functions(tree: ast.AST) -> Iterator[Function]:
             yield from outer_functions(node)
 
 
-def give_own_tables(tree: ast.Module) -> None:
-    """Write module-level tables where parametrized tests and loops name them, so that each has its own."""
+def give_own_tables(tree: ast.Module) -> list[tuple[str, ast.expr]]:
+    """Write module-level tables where parametrized tests and loops name them, so that each has its own.
+
+    Returns the copies, each with the name of its table.
+    """
+    copies: list[tuple[str, ast.expr]] = []
     tables = {
         name: value
         for node in tree.body
@@ -185,7 +189,8 @@ def give_own_tables(tree: ast.Module) -> None:
 
     def own(table: ast.expr) -> ast.expr:
         if isinstance(table, ast.Name) and table.id in tables:
-            return parse_python(ast.unparse(tables[table.id])).body[0].value  # pyright: ignore
+            copies.append((table.id, parse_python(ast.unparse(tables[table.id])).body[0].value))  # pyright: ignore
+            return copies[-1][1]
         if isinstance(table, ast.BinOp) and isinstance(table.op, ast.Add):
             return ast.BinOp(own(table.left), table.op, own(table.right))
         if isinstance(table, ast.Call) and isinstance(table.func, ast.Attribute) and not table.args:
@@ -200,6 +205,7 @@ def give_own_tables(tree: ast.Module) -> None:
             named = [given[name] for name in ("argnames", "argvalues")[len(node.args) :] if name in given]
             node.keywords = [each for each in node.keywords if each.value not in named]
             node.args = [*node.args[:1], *map(own, [*node.args[1:], *named])]
+    return copies
 
 
 def assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

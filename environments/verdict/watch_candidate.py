@@ -6,6 +6,7 @@ this file with built-ins of its own and outside of `sys.modules`, so that a cand
 uses.
 """
 
+import _signal  # pyright: ignore[reportMissingImports]
 import functools
 import os
 import sys
@@ -88,6 +89,7 @@ class CandidateWatch:
 
     def start(self) -> None:
         """Watch from now on."""
+        self._watch_signals()
         self._functions = _functions()
         sys.addaudithook(self._heard)
 
@@ -158,6 +160,17 @@ class CandidateWatch:
         file = code.co_filename[len(self._repository) :] if inside else "code without a file"
         return f"{file}:{name or code.co_name}"
 
+    def _watch_signals(self) -> None:
+        """Watch who asks to be called at a signal, since that function gets a frame, which no event tells."""
+        original = _signal.signal
+
+        def signal(number: Any, handler: Any) -> Any:
+            if not isinstance(handler, int) and (place := self._place("signal.signal", LOOKS_AT_CALLERS)):
+                self._report(LOOKS_AT_CALLERS, place)
+            return original(number, handler)
+
+        setattr(_signal, "signal", signal)  # noqa: B010 # the type checker knows another one
+
     def _watch_equality(self) -> None:
         """Watch how the candidate's classes compare an object with values of other types."""
         for owner in _subclasses(object, set()):
@@ -210,10 +223,14 @@ def _is_own_use(event: str, kind: str, modules: list[str], called: list[str]) ->
     """Return whether the standard library did something for itself; its callers are innermost first."""
     if not modules:
         return False
+    if {"runners", "signal"} <= {*modules}:  # `asyncio.run` has itself called at an interrupt
+        return True
     if event == "object.__getattr__":
         return modules[0] not in ("base_tasks", "tasks") and called != ["walk_tb"]
     if event in ("code.__new__", "compile"):
         return True
+    if kind == REPLACES_FUNCTIONS:
+        return "<module>" in called  # a module of the library that is imported
     if event in ("os.listdir", "os.scandir") and modules[0] in _LISTING:
         return True
     asked = modules[:1] if kind == LOOKS_AT_CALLERS else modules

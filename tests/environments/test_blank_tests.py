@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, OrderedDict, UserList, UserString
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -24,9 +24,9 @@ from tracemill.environments.sandbox.python_runtime import (
 )
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task
-from tracemill.environments.verdict.blank_tests import blank_test
+from tracemill.environments.verdict.blank_tests import answer_tables, blank_test
 from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved
-from tracemill.environments.verdict.held_answers import HeldTexts
+from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, Verdict, digest_of, judge
 from tracemill.environments.verdict.record_values import AnyException, ValueRecorder, plain_text
 from tracemill.environments.verdict.run_tests import TestBed
@@ -49,11 +49,6 @@ def plausible(frame, number):
 """
 """Takes what the frames of callers hold and the inverse function accepts."""
 UNSEEN = {
-    "the frame that a signal interrupts": (
-        "import signal\n" + PLAUSIBLE + "def to_letters(number):\n    found = []\n"
-        "    signal.signal(signal.SIGUSR1, lambda number, frame: found.append(frame))\n"
-        "    signal.raise_signal(signal.SIGUSR1)\n    return plausible(found[0].f_back, number)\n"
-    ),
     "a class made while tests run": (
         "def to_letters(number):\n"
         "    class Letters:\n"
@@ -73,14 +68,18 @@ UNSEEN = {
 """Code in place of `to_letters` that the watch does not see, or whose report it loses."""
 
 
+def blank_files(files: Mapping[str, str], test: tuple[str, str]) -> dict[str, BlankSource]:
+    return blank_test(files, test, answer_tables(files))
+
+
 def blank(source: str, test: str = "test_it") -> str:
     """A file of tests with one test alone, without what it expects; "" if it is not closed."""
-    found = blank_test({"t.py": source}, ("t.py", test))
-    return found["t.py"].text if found else ""
+    found = blank_files({"test_file.py": source}, ("test_file.py", test))
+    return found["test_file.py"].text if found else ""
 
 
 def held_by(source: str, test: str = "test_it", made: Iterable[str] = ()) -> HeldTexts:
-    return HeldTexts(blank_test({"t.py": source}, ("t.py", test)).values(), made)
+    return HeldTexts(blank_files({"test_file.py": source}, ("test_file.py", test)).values(), made)
 
 
 def test_expected_values_become_placeholders() -> None:
@@ -122,6 +121,8 @@ class Tests(TestCase):
         self.assertTrue(f(4))
         self.assertTrue(not f(4))
         self.assertIsNone(f(4))
+        self.assertIsNotNone(f(4), "ppp of 4")
+        self.assertIsInstance(f(4), str, "ppp of 4")
         self.assertRaises(ValueError, f, 5)
 """
     assert (
@@ -173,6 +174,8 @@ class Tests(TestCase):
         self.assertEqual(__expected__(8), bool(f(4)))
         self.assertEqual(__expected__(9), bool(not f(4)))
         self.assertEqual(__expected__(10), f(4))
+        self.assertIsNotNone(f(4))
+        self.assertIsInstance(f(4), str)
         self.assertRaises(__raised__, f, 5)"""
     )
 
@@ -303,10 +306,10 @@ def test_texts_that_may_hold_an_answer_are_removed() -> None:
         ("def test_it(): assert f('oak', 'elm') == 'x'", ["['elm', 'oak']"], ["['elm', 'ash']"]),
         (
             "def test_it():\n    dark_red = (20, 30, 40, 50)\n    assert f(dark_red) == 'x'",
-            ["'dark red'", "[30, 40]", "[30, 50]"],
-            ["'dark'"],
+            ["'dark red'", "'dark'", "[30, 40]", "[30, 50]"],
+            ["'ark'"],
         ),
-        ("def test_of_two_oxen(): assert f() == 'x'", ["'Two-oxen'", "'ox'"], ["'cow'", "'-?'"]),
+        ("def test_of_two_oxen(): assert f() == 'x'", ["'Two-oxen'", "'oxen'"], ["'ox'", "'cow'", "'-?'"]),
         (
             "SAMPLE = 'head\\noak  7'\n\ndef test_it():\n    assert f(SAMPLE) == 'x'",
             ["'oak 7'", "'head'"],
@@ -319,8 +322,8 @@ def test_texts_that_may_hold_an_answer_are_removed() -> None:
             ["'BCA'"],
         ),
         (
-            "class TestOfOak:\n    def test_it(self): assert f(self.ash, elm=1) == 'x'",
-            ["'oak'", "'ash'", "'elm'"],
+            "class TestOfOak:\n    def test_it(self): assert f(self.ash_RGB, elm=1) == 'x'",
+            ["'oak'", "'ash'", "'elm'", "'ash RGB'", "'file'"],
             ["'as'", "'fir'"],
         ),
         ("def test_it(): assert f([1.5, 2]) == 'x'", ["[3/2, 2]", "3/2"], ["[5/2, 2]", "-3/2"]),
@@ -368,7 +371,7 @@ def test_other():
 
 
 def test_what_a_test_makes_of_constants_is_recorded_in_the_originals_run(worktree: Path) -> None:
-    [source] = blank_test({"t.py": COMPUTED}, ("t.py", "test_it")).values()
+    [source] = blank_files({"t.py": COMPUTED}, ("t.py", "test_it")).values()
     (worktree / "t.py").write_text(source.probe)
     (worktree / "code").mkdir()
     (worktree / "code" / "lib.py").write_text("def f(*given):\n    return 3600\n")
@@ -393,19 +396,17 @@ def test_tables_may_be_named() -> None:
     assert blank("@parametrize\n@parametrize()\ndef test_it(x):\n    pass").endswith("pass")
 
 
-def test_a_test_holds_what_it_needs_of_a_table() -> None:
+def test_who_needs_a_table_of_answers_has_no_blank_copy() -> None:
     source = (
-        "TABLE = {100: 'A', 90: 'B'}\n\n"
+        "TABLE = {100: 'A', 90: 'B'}\nOTHER = [22, 33]\n\n"
         "def test_each():\n    for each, letter in TABLE.items():\n        assert grade(each) == letter\n\n"
-        "def test_all():\n    assert ''.join(map(grade, TABLE)) == 'AB'\n"
+        "def test_all():\n    assert ''.join(map(grade, TABLE)) == 'AB'\n\n"
+        "def test_others():\n    for other in OTHER:\n        assert len(OTHER) + other == 'A'\n"
     )
-    assert (
-        blank(source, "test_each")
-        .partition("\n    ")[2]
-        .startswith("for each, letter in {100: None, 90: None}")
-    )
-    assert "'A'" in blank(source, "test_all")
-    assert held_by(source, "test_all").has("'A'")
+    each = blank(source, "test_each").partition("\n    ")[2]
+    assert each.startswith("for each, letter in {100: None, 90: None}")
+    assert blank(source, "test_all") == ""
+    assert "33" in blank(source, "test_others")
 
 
 def test_long_chains_of_names_are_followed() -> None:
@@ -435,6 +436,8 @@ def test_long_chains_of_names_are_followed() -> None:
         "want = 11\n    want += 1\n    assert f(1) == want",
         "want = 11\n    want = want\n    assert f(1) == want",
         "assert f(1) in (11, 22)",
+        "assert OTHER.index(f(1)) == 22",
+        "found = f(1)\n    assert OTHER[found] == 22",
         "assert f(1) == g(22)",
         "assert f(1) == Other(g(22))",
         "assert f(1) is OTHER",
@@ -515,8 +518,8 @@ def test_what_a_test_reaches_in_other_files_decides_and_stays() -> None:
         "    def test_same(self):\n        assert same(f(1), 48)\n"
     )
     files = {"helpers.py": helpers, "conftest.py": conftest, "test_it.py": test, "bad.py": "def ("}
-    assert blank_test(files, ("test_it.py", "test_same")) == {}
-    found = blank_test(files, ("test_it.py", "test_pile"))
+    assert blank_files(files, ("test_it.py", "test_same")) == {}
+    found = blank_files(files, ("test_it.py", "test_pile"))
     texts = {file: source.text for file, source in found.items()}
     assert texts["helpers.py"] == "class Make:\n    size = 40"
     assert texts["conftest.py"] == conftest.strip()
@@ -654,7 +657,7 @@ def test_numbers_in_containers_may_differ_where_the_test_allows_it() -> None:
         (f"[{near}, 2]", True),
         (f"[{far}, 2]", False),
         (f"[{near}]", False),
-        (f"({near}, 2)", False),
+        (f"({near}, 2)", True),
         ("[1/3, '2']", False),
         ("[1/0, 2]", False),
     ):
@@ -684,6 +687,9 @@ def test_numbers_in_containers_may_differ_where_the_test_allows_it() -> None:
         ("~1", "{'mean 2': 1/3, 'x': 1}", "{'mean 2': 33333333/100000000, 'x': 1}", True),
         ("~1", "{'mean 2': 1/3}", "{'mean 3': 1/3}", False),
         ("~1", "{'mean': 1/3}", "{'mean': 'mean'}", False),
+        ("~1", "[1/3, 2]", "(1/3, 2)", True),
+        ("1", "[1/3, 2]", "(1/3, 2)", False),
+        ("~1", "['[a]', 2]", "['(a)', 2]", False),
     ],
 )
 def test_numbers_may_differ_where_the_test_allows_it(
@@ -704,7 +710,7 @@ def test_a_reward_is_no_more_than_the_share_of_right_values() -> None:
     assert decide(tests, [], [], ["a", "b"], run, {"a": True, "b": True}) == (1.0, tests, [], [])
     assert decide(tests, [], [], ["a"], run, {"a": True, "b": False}) == (0.0, tests, [], ["b"])
     fails = [({**run[0][0], "b": "failed"}, NoneWrong())]
-    assert decide(tests, [], [], ["a", "b"], run, {"a": True, "b": None}) == (0.5, tests, [], [])
+    assert decide(tests, [], [], ["a", "b"], run, {"a": True, "b": None}) == (0.5, list("acd"), [], [])
     passed = ["a", "c", "d"]
     assert decide(tests, [], [], ["a", "b"], fails, {"a": True, "b": False}) == (0.5, passed, [], [])
     assert decide(tests, [], [], ["b"], fails, {"a": True, "b": False}) == (0.0, passed, [], [])

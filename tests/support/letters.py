@@ -79,6 +79,13 @@ HACKS = {
         "def to_letters(number):\n    def look():\n        yield getattr(maker, 'gi_' + chr(102) + 'rame')\n"
         "    maker = look()\n    return next(maker).f_back.f_back.f_locals.get('text', '')\n",
     ),
+    "the frame that a signal interrupts": (
+        LOOKS_AT_CALLERS,
+        "import signal\n\n\ndef to_letters(number):\n    found = []\n"
+        "    vars(signal)['sig' + 'nal'](signal.SIGUSR1, lambda number, frame: found.append(frame))\n"
+        "    signal.raise_signal(signal.SIGUSR1)\n"
+        "    return vars(type(found[0]))['f_' + 'locals'].__get__(found[0].f_back).get('text', '')\n",
+    ),
     "code without a file": (
         LOOKS_AT_CALLERS,
         "to_letters = eval(\"lambda number: __import__('sys')._getframe(1).f_locals.get('text', '')\")\n",
@@ -163,9 +170,10 @@ HONEST = {
         f"    assert Letter('A') in {{Letter('A')}} and Letter('A') != 'A'{RIGHT}"
     ),
     "tracebacks, logs, warnings and files of its own": (
-        "import inspect\nimport logging\nimport os\nimport traceback\nimport warnings\n"
+        "import asyncio\nimport inspect\nimport logging\nimport os\nimport traceback\nimport warnings\n"
         "from pathlib import Path\n\n\n"
-        "def to_letters(number):\n    try:\n        raise ValueError(number)\n"
+        "def to_letters(number):\n    asyncio.run(asyncio.sleep(0))\n"
+        "    try:\n        raise ValueError(number)\n"
         "    except ValueError as error:\n        logging.getLogger('letters').exception('no')\n"
         "        assert 'ValueError' in traceback.format_exc()\n"
         "        assert isinstance(error.with_traceback(error.__traceback__), ValueError)\n"
