@@ -5,7 +5,8 @@ makes every test pass, by a patched report, a forged result or objects that equa
 and gives itself away. Code in the same process must not be able to tell the copy from its original unless it
 knows what is right. So expectations of one kind change places, as they are written: the file holds the same
 constants in the same style. A constant alone of its kind becomes another one made of the same characters, and
-so does a text that has to be part of another one, since an honest one may have two of them.
+so does a text that has to be part of another one, since an honest one may have two of them; a digit in it
+becomes another one.
 """
 
 import ast
@@ -114,9 +115,10 @@ def change_expectations(source: str, seed: int) -> str:
                 found[start] = _ExpectedValue(expected, start, end, data[start:end].decode())
         return found
 
-    places = placed(_expectations(tree))
-    changed = _exchanged([*places.values()], rng)
-    places = {**placed(_parts(tree)), **places}
+    places, parts = placed(_expectations(tree)), placed(_parts(tree))
+    digits = {start: _with_other_digit(each.text, rng) for start, each in parts.items()}
+    changed = {**_exchanged([*places.values()], rng), **digits}
+    places = {**parts, **places}
     edits: dict[int, _Edit] = {}
     for start, place in places.items():
         text = changed.get(start) or _other(place.node, rng, place.text)
@@ -152,7 +154,8 @@ def _expectations(tree: ast.AST) -> Iterator[ast.expr]:
             if name in _EQUALITY and len(node.args) >= 2:
                 yield from _sides([local.get(each, each) for each in node.args[:2]])
             elif name in _RAISING and node.args and isinstance(node.args[0], ast.Name | ast.Attribute):
-                yield node.args[0]
+                if not [*_parts_of(node)]:  # else the text alone: both together fail where one would pass
+                    yield node.args[0]
             elif name == "parametrize" and len(node.args) >= 2:
                 values = node.args[1]
                 yield from _parameters(
@@ -161,18 +164,32 @@ def _expectations(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def _parts(tree: ast.AST) -> Iterator[ast.expr]:
-    """Yield the texts that tests look for in other ones: as by `in`, `startswith` and `raises(match=...)`."""
+    """Yield the texts that tests look for in other ones, as by `in`, `startswith` and `raises(match=...)`."""
     for node in ast.walk(tree):
-        part = None
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
-            part = node.left
-        elif isinstance(node, ast.Call):
-            name, given = called_name(node), {each.arg: each.value for each in node.keywords}
-            place = {"startswith": 0, "endswith": 0, "assertIn": 0, "assertRaisesRegex": 1}.get(name)
-            part = node.args[place] if place is not None and len(node.args) > place else None
-            part = given.get("match") if name == "raises" else part
-        if isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) >= _LEAST_PART:
-            yield part
+        yield from _parts_of(node)
+
+
+def _parts_of(node: ast.AST) -> Iterator[ast.expr]:
+    part = None
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
+        part = node.left
+    elif isinstance(node, ast.Call):
+        name, given = called_name(node), {each.arg: each.value for each in node.keywords}
+        place = {"startswith": 0, "endswith": 0, "assertIn": 0, "assertRaisesRegex": 1}.get(name)
+        part = node.args[place] if place is not None and len(node.args) > place else None
+        part = given.get("match") if name == "raises" else part
+    if isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) >= _LEAST_PART:
+        yield part
+
+
+def _with_other_digit(text: str, rng: random.Random) -> str:
+    """Return a literal of a text with one digit changed; "" if it has none."""
+    places = [place for place, each in enumerate(text) if each.isdecimal() and text[place - 1] != "\\"]
+    if not places:
+        return ""
+    place = rng.choice(places)
+    digit = rng.choice([each for each in "0123456789" if each != text[place]])
+    return text[:place] + digit + text[place + 1 :]
 
 
 def _local_values(tree: ast.AST) -> dict[ast.expr, ast.expr]:
