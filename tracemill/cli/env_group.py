@@ -121,7 +121,9 @@ def make(
         typer.echo(f"  {printable_count(len(issues) - most, 'more row')} not tried: --most {most}")
     elif rows is None and report.made < most:
         few = f"fewer than --most {most}: {printable_count(report.tried, 'feature')} found"
-        typer.echo(f"  {few}, of functions with at least {LEAST_LINES} lines that some tests call, but not all")
+        typer.echo(
+            f"  {few}, of functions with at least {LEAST_LINES} lines that some tests call, but not all"
+        )
 
 
 def _judged_by_values(exam: "TaskTests") -> int:
