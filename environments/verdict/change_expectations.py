@@ -118,7 +118,10 @@ def change_expectations(source: str, seed: int) -> str:
     places, parts = placed(_expectations(tree)), placed(_parts(tree))
     digits = {start: _with_other_digit(each.text, rng) for start, each in parts.items()}
     changed = {**_exchanged([*places.values()], rng), **digits}
-    places = {**parts, **places}
+    bounds = dict(_bounds(tree))
+    bounded = placed(bounds)
+    changed |= {start: bounds[each.node] for start, each in bounded.items()}
+    places = {**parts, **bounded, **places}
     edits: dict[int, _Edit] = {}
     for start, place in places.items():
         text = changed.get(start) or _other(place.node, rng, place.text)
@@ -180,6 +183,29 @@ def _parts_of(node: ast.AST) -> Iterator[ast.expr]:
         part = given.get("match") if name == "raises" else part
     if isinstance(part, ast.Constant) and isinstance(part.value, str) and len(part.value) >= _LEAST_PART:
         yield part
+
+
+def _bounds(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
+    """Yield the numbers that asserted values have to be below or above, and others that they are not."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            for each in ast.walk(node.test):
+                if isinstance(each, ast.Compare):
+                    sides = [each.left, *each.comparators]
+                    for left, operator, right in zip(sides, each.ops, sides[1:], strict=False):
+                        if isinstance(operator, ast.Lt | ast.LtE):
+                            yield from [*_beyond(left, 1), *_beyond(right, -1)]
+                        elif isinstance(operator, ast.Gt | ast.GtE):
+                            yield from [*_beyond(left, -1), *_beyond(right, 1)]
+        elif isinstance(node, ast.Call) and len(node.args) > 1:
+            sign = {"assertLess": -1, "assertLessEqual": -1, "assertGreater": 1, "assertGreaterEqual": 1}
+            yield from _beyond(node.args[1], sign.get(called_name(node), 0))
+
+
+def _beyond(bound: ast.expr, sign: int) -> Iterator[tuple[ast.expr, str]]:
+    """Yield a number and one that is far above it, or below it for a negative sign."""
+    if sign and isinstance(bound, ast.Constant) and type(bound.value) in (int, float):
+        yield bound, repr(bound.value + sign * 1000 * (abs(bound.value) + 1))  # pyright: ignore
 
 
 def _with_other_digit(text: str, rng: random.Random) -> str:

@@ -118,9 +118,9 @@ class CandidateWatch:
     def _matters(self, event: str, arguments: tuple[Any, ...]) -> bool:
         """Return whether the arguments of an event are of interest, before the slower look at its callers."""
         if event == "object.__getattr__":
-            owner, name = arguments
-            is_test = name == "__code__" and owner.__code__.co_filename.startswith(self._tests)
-            return name in _FRAMES or is_test
+            owner, name = arguments  # which `sys.audit` may make up: no attribute of another class is read
+            is_function = name == "__code__" and type(owner) is FunctionType
+            return name in _FRAMES or (is_function and owner.__code__.co_filename.startswith(self._tests))
         if (
             event == "object.__setattr__"
         ):  # code or defaults, whose change leaves the function itself as it is

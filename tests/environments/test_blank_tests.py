@@ -632,9 +632,11 @@ def test_what_tests_compare_is_recorded_by_test() -> None:
     recorder.test = "b"
     assert recorder.expected(4) == [4]
     assert recorder.expected("~5") == [0.1] * 900
+    same = recorder.expected("~6")
+    assert [same == 0.5, same == 0.5] == [True, True]
     assert recorder.values == {
         "a": {"2": ["'II'", ""]},
-        "b": {"4": ["[4]"], "~5": [f"[{', '.join(900 * [str(Fraction(0.1))])}]"]},
+        "b": {"4": ["[4]"], "~5": [f"[{', '.join(900 * [str(Fraction(0.1))])}]"], "~6": ["1/2", "1/2"]},
     }
 
 

@@ -317,6 +317,18 @@ def test_parts_of_texts_and_numbers_with_a_tolerance_have_canaries() -> None:
     assert "raises(OSError" in changed
 
 
+def test_bounds_have_canaries() -> None:
+    source = (
+        "def test_one(self):\n    assert 0 < make(1) < 10 and make(2) >= 2.5\n"
+        "    assert abs(make(3) - 7) < 1e-9\n"
+        "    self.assertGreater(make(4), 5)\n    while make(5) < 6:\n        pass\n"
+    )
+    changed = change_expectations(source, 0)
+    texts = ["assert 1000 < make(1) < -10990", "make(2) >= 3502.5", "abs(make(3) - 7) < -1000.000000999"]
+    texts += ["self.assertGreater(make(4), 6005)", "while make(5) < 6:"]
+    assert [text for text in texts if text not in changed] == []
+
+
 NAMES = {
     "it.py": "def name(number):\n    text = 'even' if number % 2 == 0 else 'odd'\n"
     "    text += ', large' if number > 99 else ', small'\n    return text\n\n\ndef two():\n    return 2\n",

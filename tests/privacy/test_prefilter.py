@@ -138,6 +138,7 @@ ENDS = ["", "\n", '"', "'", "`", ")", "</x>", ";", " ", "\x1b[0m", "}", "\u2502"
 @example("", "API_KEY", '"', ": ", "", '"', "blue-horse-red-cat", "")
 @example("", "PASS", "", ":", "", "", "blue-horse-red", "")
 @example("", "PW", "", ": ", "", "", "BLaZer-Bird", "")
+@example("", "password", "", "?\nit is ", "", '"', "00017X", "")
 def test_every_way_to_set_a_secret_has_a_probe(
     before: str, name: str, close: str, sign: str, scheme: str, quote: str, value: str, end: str
 ) -> None:
