@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from tracemill.environments.parse_python import parse_python
-from tracemill.environments.verdict.closed_tests import TestName, is_closed, remove_unreached
+from tracemill.environments.verdict.closed_tests import TestName, keep_closed
 from tracemill.environments.verdict.held_answers import BlankSource, blank_source
 from tracemill.environments.verdict.known_names import (
     Bindings,
@@ -60,9 +60,8 @@ def blank_test(
     for file, tree in trees.items():
         _remove_tests(tree, test[1] if file == test[0] else "")
         _blank(tree)
-    if not is_closed(trees, test, answers):
+    if not keep_closed(trees, test, answers):
         return {}
-    remove_unreached(trees, test)
     return {file: blank_source(file, tree, test[1]) for file, tree in trees.items()}
 
 

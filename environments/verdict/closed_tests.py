@@ -36,23 +36,24 @@ _IMPORTS = ast.Import | ast.ImportFrom
 _DIFFERENCES = ast.Sub | ast.BitXor | ast.BitAnd | ast.BitOr
 
 
-def is_closed(trees: Mapping[str, ast.Module], test: TestName, answers: Mapping[str, Set[str]]) -> bool:
-    """Return whether a test of blank files is closed, and reaches none of a file's tables of `answers`."""
+def keep_closed(trees: Mapping[str, ast.Module], test: TestName, answers: Mapping[str, Set[str]]) -> bool:
+    """Remove from blank files what a test does not reach, but imports of whole modules, if it is closed.
+
+    Returns whether it is. It is not if it reaches one of a file's tables of `answers`.
+    """
     suite = _Suite(trees)
 
     def is_open(definition: _Definition) -> bool:
         is_table = definition.within is None and not definition.names.isdisjoint(answers[definition.file])
         return is_table or suite.opens(definition)
 
-    return test in suite.tests and not any(map(is_open, suite.reached(test, all_called=False)))
-
-
-def remove_unreached(trees: Mapping[str, ast.Module], test: TestName) -> None:
-    """Remove from blank files what a test does not reach, but imports of whole modules."""
-    kept = {id(each.node) for each in _Suite(trees).reached(test)}
+    if test not in suite.tests or any(map(is_open, suite.reached(test, all_called=False))):
+        return False
+    kept = {id(each.node) for each in suite.reached(test)}
     for tree in trees.values():
         _remove_others(tree, kept)
     _remove_imports([*trees.values()])
+    return True
 
 
 def _remove_others(within: ast.Module | ast.ClassDef, kept: Set[int]) -> None:
