@@ -5,8 +5,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from training_releases import released, tiny_model
@@ -21,7 +22,9 @@ from tracemill.flows.training.training_run import (
 )
 from tracemill.records.errors import TrainingError
 from tracemill.train.launch.job_record import JobRecord
-from tracemill.train.launch.launcher import JobState
+from tracemill.train.launch.launcher import JobState, LaunchAttempt
+from tracemill.train.launch.prefect_pool import PREFECT
+from tracemill.train.training_job import TrainingJob
 
 POOL = "gpu"
 
@@ -164,3 +167,22 @@ def test_a_run_that_fails_is_one_line_and_one_that_waits_is_cancelled(worker: Pa
     stop_training(settings_of(tmp_path, model, seed=2), "views")
     until(lambda: submitted.poll().state.final, worker)
     assert submitted.poll().state in (JobState.CANCELLED, JobState.FAILED)
+
+
+@pytest.mark.slow
+def test_a_run_that_no_worker_cancels_is_cancelled_after_a_while(
+    server: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker may have lost its process, as when it is cancelled while it starts."""
+    from prefect.client.orchestration import get_client
+    from prefect.states import Cancelling
+
+    launch = LaunchAttempt(cast("TrainingJob", None), "key", tmp_path)
+    with get_client(sync_client=True) as client:
+        flow_id = client.create_flow_from_name("lost")
+        body = {"flow_id": str(flow_id), "name": "lost"}
+        run_id = client.request("POST", "/flow_runs/", json=body).json()["id"]
+        client.set_flow_run_state(run_id, Cancelling(), force=True)
+    assert PREFECT.poll(launch, run_id).state == JobState.RUNNING
+    monkeypatch.setattr("tracemill.train.launch.prefect_pool._CANCELLED_AFTER", timedelta(0))
+    assert PREFECT.poll(launch, run_id).state == JobState.CANCELLED

@@ -4,6 +4,7 @@ The workers have tracemill installed, and share the file system of the workspace
 """
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
@@ -27,6 +28,12 @@ from tracemill.train.training_settings import TrainingSettings
 
 T = TypeVar("T")
 _TAG = "tracemill-training"
+_CANCELLED_AFTER = timedelta(seconds=180)
+"""Time after which a run being cancelled is taken as cancelled.
+
+It is longer than workers look for such runs and let them save. A run cancelled while its process starts may
+never leave this state.
+"""
 
 
 class PrefectOptions(LaunchOptions):
@@ -115,6 +122,8 @@ class PrefectLauncher:
         if state.is_failed() or state.is_crashed():
             said = outcome.reason if outcome is not None and outcome.reason else state.name
             return JobStatus(JobState.FAILED, f"flow run {job_id} failed: {said}")
+        if state.is_cancelling() and datetime.now(UTC) - state.timestamp > _CANCELLED_AFTER:
+            return JobStatus(JobState.CANCELLED)
         return JobStatus(JobState.RUNNING, progress=newest_progress(launch.folder))
 
     def logs(self, launch: LaunchAttempt, job_id: str) -> Iterator[str]:
