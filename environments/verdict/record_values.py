@@ -118,7 +118,11 @@ def _text(value: Any) -> str:
     if isinstance(value, date):
         return f"date {date.isoformat(value)}"
     if isinstance(value, time):
-        return f"time {time.isoformat(value)}"
+        offset = value.utcoffset()
+        if offset is None:
+            return f"time {time.isoformat(value)}"
+        since = timedelta(0, value.second, value.microsecond, 0, value.minute, value.hour)
+        return f"time {_text(since - offset)}"
     if isinstance(value, timedelta):
         return f"timedelta {value.days} {value.seconds} {value.microseconds}"
     if isinstance(value, Mapping):
