@@ -188,7 +188,8 @@ class TestedRepository:
         folder = blank.tests / str(len(blank.groups))
 
         def compared(code: Path, hash_seed: int = 0) -> TestRun:
-            return self.bed.run(code, make_readable(folder), [_file(tests[0])], hash_seed=hash_seed)
+            files = [_file(tests[0])]
+            return self.bed.run(code, make_readable(folder), files, hash_seed=hash_seed, order=hash_seed)
 
         _write_tests(folder, {file: source.probe for file, source in sources.items()})
         run = compared(self.tree.code)

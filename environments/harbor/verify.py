@@ -28,7 +28,11 @@ SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
 def run(exam: dict, files: list, copied: Path, mix: MixedTests | None = None) -> tuple[dict, dict, frozenset]:
-    """Run a copy of tests, mixed with wrong ones, in a child process: outcomes, values, what was seen."""
+    """Run a copy of tests in a child process: outcomes, values, what was seen.
+
+    They are mixed with wrong ones, or run in an order that is drawn.
+    """
+    order = secrets.randbits(64) if mix is None else None
     user = 100_000 + secrets.randbelow(1_000_000)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -40,7 +44,7 @@ def run(exam: dict, files: list, copied: Path, mix: MixedTests | None = None) ->
         for script in ("run_pytest.py", "watch_candidate.py", "record_values.py"):
             shutil.copyfile(HERE / script, folder / "runner" / script)
         try:
-            return outcomes(exam, files, folder, user)
+            return outcomes(exam, files, folder, user, order)
         finally:
             if os.getuid() == 0:
                 clear(user)
@@ -59,7 +63,9 @@ def clear(user: int) -> None:
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def outcomes(exam: dict, files: list, folder: Path, number: int) -> tuple[dict, dict, frozenset]:
+def outcomes(
+    exam: dict, files: list, folder: Path, number: int, order: int | None
+) -> tuple[dict, dict, frozenset]:
     """Run the tests in a folder in a child process; return outcomes, values and what was seen."""
     marker, watch_marker, tests = secrets.token_hex(16), secrets.token_hex(16), folder / "tests"
     places = {"repository": str(REPOSITORY), "tests": str(tests), "packages": PACKAGES}
@@ -69,6 +75,7 @@ def outcomes(exam: dict, files: list, folder: Path, number: int) -> tuple[dict, 
         "files": files,
         "roots": exam["roots"],
         "traced": False,
+        "order": order,
         "places": places,
     }
     user = {"user": number, "group": number, "extra_groups": []} if os.getuid() == 0 else {}

@@ -120,7 +120,8 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
     # before any others, so that nothing in reach of the candidate ever held an answer
     for place, group in enumerate(exam.blank.groups):
         folder, file = exam.blank.tests / str(place), group[0].partition("::")[0]
-        run = bed.run(candidate, folder, [file], hash_seed=rng.randrange(1, 1 << 32))
+        hash_seed, order = rng.randrange(1, 1 << 32), rng.getrandbits(64)
+        run = bed.run(candidate, folder, [file], hash_seed=hash_seed, order=order)
         runs.append(run)
         values |= {test: run.values.get(test, {}) for test in group}
         outcomes |= {test: run.outcomes.get(test, "") for test in group}

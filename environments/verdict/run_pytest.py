@@ -8,6 +8,7 @@ The process imports the candidate, so nothing that it prints is proof: see `judg
 import builtins
 import json
 import os
+import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,16 +23,25 @@ class Recorder:
     If asked for, it also records the functions that each test calls, and the lines that tests run.
     """
 
-    def __init__(self, traced: bool, folder: str, look: Callable[[], None], values: Any) -> None:
+    def __init__(
+        self,
+        traced: bool,
+        folder: str,
+        look: Callable[[], None],
+        values: Any,
+        order: random.Random | None,
+    ) -> None:
         """Trace functions below a folder where `traced`; call `look` before the first test and at the end.
 
-        `values`, a `ValueRecorder`, is told which test runs.
+        `values`, a `ValueRecorder`, is told which test runs. Tests run in the order that `order` draws, or as
+        they stand without it.
         """
         self.outcomes: dict[str, str] = {}
         self.seconds: dict[str, float] = {}
         self.calls: dict[str, list[str]] = {}
         self.lines: dict[str, set[int]] = {}
         self._traced, self._folder, self._look, self._values = traced, folder, look, values
+        self._order = order
         self._names: dict[str, str] = {}
         self._seen: set[str] = set()
 
@@ -39,6 +49,7 @@ class Recorder:
         """Identify the cases of a parametrized test by number, since the texts of their values may differ.
 
         A test's name may say what it expects, and is part of the path of `tmp_path`: there it is a number.
+        The order of cases may say it too.
         """
         counts: dict[str, int] = {}
         for place, item in enumerate(items):
@@ -47,6 +58,8 @@ class Recorder:
             self._names[item.nodeid] = f"{base}[{number}]" if bracket else base
             if type(item).__name__ != "TestCaseFunction":  # which finds its method by its name
                 item.name = f"test_{place}"
+        if self._order is not None:
+            self._order.shuffle(items)
 
     def pytest_collection_finish(self) -> None:
         """Look at the candidate once it is imported."""
@@ -135,7 +148,8 @@ def main() -> None:
     watch = _watch(repository, tests, libraries, channel.fileno(), request["watch_marker"])
     values = _names_of("record_values.py")["ValueRecorder"]()
     values.install()
-    recorder = Recorder(request["traced"], repository + "/", watch.look, values)
+    order = random.Random(request["order"]) if request.get("order") is not None else None
+    recorder = Recorder(request["traced"], repository + "/", watch.look, values, order)
     arguments = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tests, "--confcutdir", tests]
     arguments += ["-W", "ignore", "--continue-on-collection-errors", "--tb=no", *request["files"]]
     watch.start()

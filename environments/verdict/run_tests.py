@@ -60,23 +60,38 @@ class TestBed:
     limits: Limits = TEST_LIMITS
 
     def run(
-        self, repository: Path, tests: Path, files: Sequence[str], *, traced: bool = False, hash_seed: int = 0
+        self,
+        repository: Path,
+        tests: Path,
+        files: Sequence[str],
+        *,
+        traced: bool = False,
+        hash_seed: int = 0,
+        order: int | None = None,
     ) -> TestRun:
         """Run test files, given relative to `tests`; both folders are read-only for them.
+
+        The tests run in an order drawn by the seed `order`, or as they stand without it.
 
         The tests are copied first, because path, times and inode of a mounted folder are visible inside and
         would reveal which tests are right.
         """
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as copied:
             shutil.copytree(tests, copied, copy_function=shutil.copyfile, dirs_exist_ok=True)
-            return self._run(repository, make_readable(Path(copied)), files, traced, hash_seed)
+            return self._run(repository, make_readable(Path(copied)), files, traced, hash_seed, order)
 
     def _run(
-        self, repository: Path, tests: Path, files: Sequence[str], traced: bool, hash_seed: int
+        self,
+        repository: Path,
+        tests: Path,
+        files: Sequence[str],
+        traced: bool,
+        hash_seed: int,
+        order: int | None,
     ) -> TestRun:
         marker, watch_marker = secrets.token_hex(16), secrets.token_hex(16)
         request = {"marker": marker, "watch_marker": watch_marker, "files": [*files], "roots": self.roots}
-        request["traced"] = traced
+        request |= {"traced": traced, "order": order}
         mounts = [
             Mount(repository, "/repository"),
             Mount(tests, "/tests"),
