@@ -20,13 +20,18 @@ from tracemill.environments.verdict.known_names import (
 )
 from tracemill.environments.verdict.record_values import EXPECTED, HELD, plain_text
 
-_TEXT = re.compile(r"""'(?:[^'\\]|\\.){2,}'|"(?:[^"\\]|\\.){2,}\"""")
+_TEXT = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 """A text within a recorded value."""
 _NUMBER = re.compile(r"-?\d+(?:[./]\d+)?(?:[eE][+-]?\d{1,3})?")
 _GUESSED = re.compile(r"None|-?\d|b?'.?'|\[\]|\(\)|\{\}|[0-9a-f]{32}")
 """Texts of values that a guess gives, among them true and false, and digests, which cannot be looked for."""
 _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])|\d+")
 """A word of a name."""
+_DECIMAL = re.compile(r"-?\d+(?:\.\d+)?")
+_PIECE = re.compile(r"[^\W\d_]+|\d+")
+_DATE = re.compile(r"^(?:date|datetime|time) |(?<=\d)[Tt](?=\d)")
+_LEAST_JOINED = 3
+"""Letters and digits of a value that is looked for within a longer text."""
 _EDGE = re.compile(r"(?<=['\"(,])(?:\s|\\[nrt])+|(?:\s|\\[nrt])+(?=['\"),])|,(?=\))")
 _BRACKETS = str.maketrans("[]{}", "()()")
 LITERAL = ast.Constant | ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp | ast.BinOp
@@ -38,9 +43,10 @@ _MADE = ast.Call | ast.BinOp | ast.JoinedStr | ast.Subscript | ast.Attribute
 class BlankSource:
     """A test file without expectations.
 
-    `inputs` are the constants that its test still holds, `asked` those beside each placeholder, by number.
-    `shared` are those of the rest of the file. `names` are all that are in it, `letters` its texts of
-    one character. `probe` is the same file with calls of `__held__`.
+    `inputs` are the constants that its test still holds; `asked` those of them, by the number of a
+    placeholder, that it is compared with what is made of. `shared` are those of the rest of the file.
+    `names` are all that are in it, `letters` its texts of one character. `probe` is the same file with calls
+    of `__held__`.
     """
 
     text: str
@@ -56,6 +62,9 @@ def blank_source(file: str, tree: ast.Module, test: str) -> BlankSource:
     """Return the text of a file without expectations, and what it holds. Changes the tree."""
     text = ast.unparse(tree)
     own = [node for node in ast.walk(tree) if isinstance(node, Function) and node.name == test]
+    classes = [
+        node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) if {*own} & {*node.body}
+    ]
     others = parse_python(text)
     for node in ast.walk(others):
         if isinstance(node, ast.Module | ast.ClassDef):
@@ -64,21 +73,72 @@ def blank_source(file: str, tree: ast.Module, test: str) -> BlankSource:
     return BlankSource(
         text,
         set().union(*map(_constants_of, own)),
-        {number: _constants_of(each) for node in own for number, each in _asked(node)},
+        dict(pair for node in own for pair in _asked(node)),
         _constants_of(others),
-        {*_names(tree), file},
+        {*_names(tree), file, *(f"{name}_{test.removeprefix('test')}" for name in classes)},
         _single_letters(tree),
         ast.unparse(_Probe(tree).visit(tree)),
     )
 
 
-def _asked(within: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the number of each placeholder, and the comparison that it is in."""
-    for node in ast.walk(within):
-        if isinstance(node, ast.Compare | ast.Call):
-            for each in ast.iter_child_nodes(node):
-                if isinstance(each, ast.Call) and called_name(each) == EXPECTED:
-                    yield str(ast.literal_eval(each.args[0])), node
+def _asked(function: Function) -> Iterator[tuple[str, Set[str]]]:
+    """Yield the number of each placeholder, and the constants of what it is compared with.
+
+    They stand in the comparison, or are what its names are made of, or cases of a parametrized test.
+    """
+    cases = set().union(*map(_constants_of, function.decorator_list))
+    made: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        for name, value in _made_of(node):
+            made.setdefault(name, []).append(value)
+    for node in ast.walk(function):
+        parts = [each.value if isinstance(each, ast.keyword) else each for each in ast.iter_child_nodes(node)]
+        numbers = [
+            str(ast.literal_eval(each.args[0]))
+            for each in parts
+            if isinstance(each, ast.Call) and called_name(each) == EXPECTED
+        ]
+        if numbers:
+            asked = cases.union(_constants_of(node), *map(_constants_of, _behind(node, made)))
+            yield from ((number, asked) for number in numbers)
+
+
+def _made_of(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each name or attribute that a statement sets, with the expression that it is made of."""
+    targets: Sequence[ast.expr | None] = ()
+    value = None
+    if isinstance(node, ast.Assign):
+        targets, value = node.targets, node.value
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr):
+        targets, value = [node.target], node.value
+    elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        targets, value = [node.target], node.iter
+    elif isinstance(node, ast.withitem):
+        targets, value = [node.optional_vars], node.context_expr
+    for target in targets:
+        for each in ast.walk(target) if target is not None else ():
+            if (
+                value is not None
+                and isinstance(each, ast.Name | ast.Attribute)
+                and isinstance(each.ctx, ast.Store)
+            ):
+                yield _name_of(each), value
+
+
+def _name_of(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
+
+
+def _behind(node: ast.AST, made: Mapping[str, Sequence[ast.expr]]) -> list[ast.expr]:
+    """Return the expressions that the names within a node are made of, and the names within these."""
+    found: dict[str, Sequence[ast.expr]] = {}
+    waiting = [node]
+    while waiting:
+        for each in ast.walk(waiting.pop()):
+            if isinstance(each, ast.Name | ast.Attribute) and _name_of(each) not in found:
+                found[_name_of(each)] = made.get(_name_of(each), ())
+                waiting += found[_name_of(each)]
+    return [each for values in found.values() for each in values]
 
 
 def _single_letters(tree: ast.AST) -> Set[str]:
@@ -129,21 +189,19 @@ class HeldTexts:
 
     def __init__(self, sources: Iterable[BlankSource], made: Iterable[str] = ()) -> None:
         """Read the constants as they would be recorded; `made` are recorded values of expressions."""
+        self._sources = [*sources]
         self._texts: set[str] = set()
-        self._longer: dict[str, list[str]] = {"": []}
-        """Texts without white space, by the placeholder beside which they stand; "" outside of the test."""
         self._words: set[str] = set()
         """Words of names, also some that follow each other."""
         self._letters: set[str] = set()
-        for blank in sources:
+        self._longer: dict[str, tuple[str, ...]] = {}
+        """Texts that stand elsewhere than what is asked, in small letters, by the number of a placeholder."""
+        for blank in self._sources:
             self._words.update(*map(_words_of, blank.names))
             self._letters |= blank.letters
             self._texts |= _loose(map(plain_text, _values(blank.inputs | blank.shared)))
-            for number, inputs in [*blank.asked.items(), ("", blank.shared)]:
-                texts = (each for each in _values(inputs) if isinstance(each, str))
-                self._longer.setdefault(number, []).extend(map(_squeezed, texts))
         for text in made:
-            self._texts |= _loose([text, *_TEXT.findall(text), *_NUMBER.findall(text)])
+            self._texts |= _loose([text, *_texts_in(text), *_NUMBER.findall(text)])
 
     def let_guess(self, values: Mapping[str, Sequence[str]]) -> bool:
         """Return whether half of the values by number, but those that a guess gives, are held."""
@@ -158,21 +216,28 @@ class HeldTexts:
     def has(self, text: str, number: str = "") -> bool:
         """Return whether a recorded value is held, or each text in it.
 
-        It may be held by a longer text too, but not by one beside the placeholder of this `number`, which is
-        what is asked.
+        It may be held by a longer text too, but not by what the placeholder of this `number` asks.
         """
         [loose] = _loose([text])
         if loose in self._texts or ("," in loose and any(loose.strip("()") in each for each in self._texts)):
             return True
-        longer = [
-            each for other, texts in self._longer.items() if not other or other != number for each in texts
-        ]
+        if number not in self._longer:
+            self._longer[number] = tuple(self._texts_beside(number))
+        longer = self._longer[number]
+        if _is_within(text, longer):
+            return True
         numbers = [each for each in _NUMBER.findall(text) if len(each) > 1]
-        return all(self._has_part(part, longer) for part in _TEXT.findall(text) or numbers or [text])
+        return all(self._has_part(part, longer) for part in _texts_in(text) or numbers or [text])
+
+    def _texts_beside(self, number: str) -> Iterator[str]:
+        """Yield the texts that do not belong to what a placeholder asks."""
+        for blank in self._sources:
+            held = blank.shared | (blank.inputs - blank.asked.get(number, frozenset()))
+            yield from (each.lower() for each in _values(held) if isinstance(each, str))
 
     def _has_part(self, part: str, longer: Sequence[str]) -> bool:
         """Return whether a text within a value, or a value without texts, is held."""
-        if _loose([part]) <= self._texts:
+        if _loose([part]) <= self._texts or _is_within(part, longer):
             return True
         sought = part
         with suppress(ValueError, SyntaxError):
@@ -182,7 +247,25 @@ class HeldTexts:
         if sought and {*sought} <= self._letters:  # as of a table of grades
             return True
         is_number = _NUMBER.fullmatch(part) is not None
-        return not is_number and any(_squeezed(sought) in each for each in longer)
+        return not is_number and any(_squeezed(sought) in _squeezed(each) for each in longer)
+
+
+def _texts_in(value: str) -> list[str]:
+    """Return the texts of more than one character within a recorded value."""
+    return [each for each in _TEXT.findall(value) if len(each) > 3]
+
+
+def _is_within(value: str, longer: Iterable[str]) -> bool:
+    """Return whether a recorded value is within one of some texts, also as a number or a date."""
+    if _NUMBER.fullmatch(value):
+        return any(value == plain_text(float(each)) for text in longer for each in _DECIMAL.findall(text))
+    sought = _joined(value)
+    return len(sought) >= _LEAST_JOINED and any(sought in _joined(each) for each in longer)
+
+
+def _joined(text: str) -> str:
+    """Return the letters and digits of a text, without zeros at the begin of numbers."""
+    return "".join(each.lower().lstrip("0") for each in _PIECE.findall(_DATE.sub(" ", text)))
 
 
 def _values(sources: Iterable[str]) -> Iterator[object]:

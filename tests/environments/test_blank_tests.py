@@ -4,7 +4,7 @@ import json
 from collections import Counter, OrderedDict, UserList, UserString
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -333,6 +333,25 @@ def test_texts_that_may_hold_an_answer_are_removed() -> None:
             ["'fir'"],
         ),
         ("KNOWN = [g('uno')]\n\ndef test_it(): assert f(KNOWN) == 'uno'", ["'uno'"], ["'due'"]),
+        (
+            "def test_it():\n    assert f(24) == 'x'\n"
+            "    assert g('2024-03-31', 'NNEE', '6.75', '045') == 'y'",
+            ["date 2024-03-31", "datetime 2024-03-31T00:00:00", "['N', 'N', 'E']", "27/4", "45"],
+            ["date 2024-03-30", "datetime 2024-03-31T01:00:00", "['N', 'E', 'N']", "27", "31/2"],
+        ),
+        (
+            "def test_it():\n    site = Site({'/posts/an-oak.html': 1})\n    text = 'An ash'\n"
+            "    assert f(text) == 'x'\n    assert site.size == 1",
+            ["'an-oak'", "'an ash'", "['an', 'oak']"],
+            ["'an-elm'", "'ash'"],
+        ),
+        ("class TestDark:\n    def test_it(self): assert f() == 'x'", ["'dark it'"], ["'light it'"]),
+        (
+            "@parametrize('x, want', [('An oak', 'x'), ('An ash', 'y')])\ndef test_it(x, want):\n"
+            "    assert f(x) == want",
+            ["'an ash'"],
+            ["'oak'", "'ash'"],
+        ),
     ],
 )
 def test_values_in_constants_and_names_are_held(source: str, held: list[str], free: list[str]) -> None:
@@ -385,6 +404,31 @@ def test_what_a_test_makes_of_constants_is_recorded_in_the_originals_run(worktre
     held = HeldTexts([source], made)
     texts = [*wanted, "'a b'", "80", "'  oak!xx'", "1/23", "32"]
     assert [text for text in texts if not held.has(text)] == ["'  oak!xx'", "1/23", "32"]
+
+
+def test_blank_tests_run_in_an_order_that_says_nothing(worktree: Path) -> None:
+    rows = [(f"name {each}", each) for each in range(12)]
+    source = f"import pytest\nfrom lib import f\n\n@pytest.mark.parametrize('name, want', {rows})\n"
+    source += "def test_it(name, want):\n    assert f(name) == want"
+    (worktree / "t.py").write_text(blank(source))
+    (worktree / "code").mkdir()
+    (worktree / "code" / "lib.py").write_text(
+        "SEEN = {}\n\ndef f(name):\n    return SEEN.setdefault(name, len(SEEN))\n"
+    )
+    bed = TestBed(orchard.sandbox(), shared_packages(TEST_PACKAGES))
+    code, tests = make_readable(worktree / "code"), make_readable(worktree)
+
+    def given(order: int | None) -> list[str]:
+        run = bed.run(code, tests, ["t.py"], order=order)
+        found = [run.values[f"t.py::test_it[{each}]"] for each in range(12)]
+        return [text for numbered in found for texts in numbered.values() for text in texts]
+
+    as_they_stand = [str(each) for each in range(12)]
+    assert given(None) == as_they_stand
+    drawn = given(1)
+    assert drawn != as_they_stand
+    assert sorted(drawn) == sorted(as_they_stand)
+    assert given(2) != drawn
 
 
 def test_tables_may_be_named() -> None:
@@ -601,6 +645,8 @@ ALIKE: list[tuple[object, ...]] = [
     (float("inf"),),
     (datetime(2024, 2, 1, tzinfo=UTC).replace(tzinfo=None),),
     (datetime(2024, 2, 1, tzinfo=UTC), datetime(2024, 2, 1, 1, tzinfo=timezone(timedelta(hours=1)))),
+    (time(12, tzinfo=UTC), time(13, tzinfo=timezone(timedelta(hours=1)))),
+    (time(12),),
     (date(2024, 2, 1), Day(2024, 2, 1)),
     (timedelta(days=1), timedelta(hours=24), Days(days=1)),
     ({"a": 1}, Counts(a=1)),
