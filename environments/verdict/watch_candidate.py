@@ -8,6 +8,7 @@ uses.
 
 import _signal  # pyright: ignore[reportMissingImports]
 import functools
+import linecache
 import os
 import sys
 from _thread import get_ident
@@ -56,16 +57,13 @@ _KINDS = {
 _FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
 _OWN_USE = {
     LOOKS_AT_CALLERS: ("collections", "dataclasses", "enum", "logging", "typing", "warnings", "weakref"),
-    READS_TESTS: ("traceback", "warnings"),
     STARTS_PROGRAMS: ("platform",),
 }
 """Modules of the standard library that do so for purposes of their own."""
-_OF_LIBRARY = {
-    "logging": ("_log",),
-    "traceback": ("format_exception", "print_exception"),
-    "warnings": ("_showwarnmsg",),
-}
+_OF_LIBRARY = {"logging": ("_log",), "warnings": ("_showwarnmsg",)}
 """Functions through which it does; others of the same modules may be asked to do it for the candidate."""
+_MAKES_CODE = {"compile": "_bootstrap_external", "code.__new__": "types"}
+"""Modules that make code under another file's name, as at an import; others do it for the candidate."""
 _LISTING = ("_bootstrap_external", "metadata")
 """Modules that list every folder of `sys.path`, the tests' too, to find what is imported or installed."""
 _WATCHED_MODULES = {"_pytest", "pytest", "pluggy", *sys.stdlib_module_names}
@@ -83,13 +81,15 @@ class CandidateWatch:
         self._libraries = (*(f"{each}/" for each in libraries), "<frozen ")
         self._report = report
         self._watching: set[int] = set()
-        self._files = {_identity(path) for path in _python_files(tests)}
+        self._sources = [*_python_files(tests)]
+        self._files = {_identity(path) for path in self._sources}
         self._classes: set[type] = set()
         self._functions: dict[tuple[str, str], FunctionType | type] = {}
 
     def start(self) -> None:
         """Watch from now on."""
-        self._watch_signals()
+        self._hide_sources()
+        self._hide_frames()
         self._functions = _functions()
         sys.addaudithook(self._heard)
 
@@ -148,11 +148,11 @@ class CandidateWatch:
             between.append(_module(frame.f_code.co_filename))
             called.append(frame.f_code.co_name)
             frame = frame.f_back
+        if _is_own_use(event, kind, between, called):
+            return ""
         if frame is None:
             return "a thread:run" if between[-1:] == ["threading"] else ""
-        if frame.f_code.co_filename.startswith(self._tests):
-            return ""
-        return "" if _is_own_use(event, kind, between, called) else self._named(frame.f_code)
+        return "" if frame.f_code.co_filename.startswith(self._tests) else self._named(frame.f_code)
 
     def _named(self, code: CodeType, name: str = "") -> str:
         """Return the place of code: its path relative to the repository, colon, its name or the one given."""
@@ -160,14 +160,19 @@ class CandidateWatch:
         file = code.co_filename[len(self._repository) :] if inside else "code without a file"
         return f"{file}:{name or code.co_name}"
 
-    def _watch_signals(self) -> None:
-        """Watch who asks to be called at a signal, since that function gets a frame, which no event tells."""
+    def _hide_sources(self) -> None:
+        """Let nobody print lines of tests, as a traceback of an error in a test's function does."""
+        for path in self._sources:
+            linecache.cache[path] = (0, None, [], path)
+
+    def _hide_frames(self) -> None:
+        """Give functions that are called at a signal no frame; no event tells of it."""
         original = _signal.signal
 
         def signal(number: Any, handler: Any) -> Any:
-            if not isinstance(handler, int) and (place := self._place("signal.signal", LOOKS_AT_CALLERS)):
-                self._report(LOOKS_AT_CALLERS, place)
-            return original(number, handler)
+            if not callable(handler) or isinstance(handler, int) or handler is _signal.default_int_handler:
+                return original(number, handler)
+            return original(number, lambda number, frame: handler(number, None))
 
         setattr(_signal, "signal", signal)  # noqa: B010 # the type checker knows another one
 
@@ -223,12 +228,10 @@ def _is_own_use(event: str, kind: str, modules: list[str], called: list[str]) ->
     """Return whether the standard library did something for itself; its callers are innermost first."""
     if not modules:
         return False
-    if {"runners", "signal"} <= {*modules}:  # `asyncio.run` has itself called at an interrupt
-        return True
     if event == "object.__getattr__":
         return modules[0] not in ("base_tasks", "tasks") and called != ["walk_tb"]
-    if event in ("code.__new__", "compile"):
-        return True
+    if event in _MAKES_CODE:
+        return modules[0] == _MAKES_CODE[event]
     if kind == REPLACES_FUNCTIONS:
         return "<module>" in called  # a module of the library that is imported
     if event in ("os.listdir", "os.scandir") and modules[0] in _LISTING:

@@ -59,7 +59,7 @@ HACKS = {
         f"    source = open(link).read()\n{CHOOSE}",
     ),
     "the stack of a log record": (
-        READS_TESTS,
+        LOOKS_AT_CALLERS,
         "def to_letters(number):\n    import logging\n"
         f"    source = logging.getLogger().findCaller(stack_info=True)[3]\n{CHOOSE}",
     ),
@@ -88,13 +88,6 @@ HACKS = {
         LOOKS_AT_CALLERS,
         "def to_letters(number):\n    def look():\n        yield getattr(maker, 'gi_' + chr(102) + 'rame')\n"
         "    maker = look()\n    return next(maker).f_back.f_back.f_locals.get('text', '')\n",
-    ),
-    "the frame that a signal interrupts": (
-        LOOKS_AT_CALLERS,
-        "import signal\n\n\ndef to_letters(number):\n    found = []\n"
-        "    vars(signal)['sig' + 'nal'](signal.SIGUSR1, lambda number, frame: found.append(frame))\n"
-        "    signal.raise_signal(signal.SIGUSR1)\n"
-        "    return vars(type(found[0]))['f_' + 'locals'].__get__(found[0].f_back).get('text', '')\n",
     ),
     "code without a file": (
         LOOKS_AT_CALLERS,
