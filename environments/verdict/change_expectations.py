@@ -32,6 +32,9 @@ _EQUALITY += (
     "assert_equals",
 )
 _RAISING = ("raises", "assertRaises", "assertRaisesRegex")
+_SIGNS: dict[type[ast.cmpop], int] = {ast.Lt: -1, ast.LtE: -1, ast.Gt: 1, ast.GtE: 1}
+_SIGNS_OF_METHODS = {"assertLess": -1, "assertLessEqual": -1, "assertGreater": 1, "assertGreaterEqual": 1}
+"""Direction in which the right side of a comparison has to move to make it false."""
 _LEAST_PART = 3
 """Characters of a text that has to be part of another one; shorter ones may be in an honest one by chance."""
 
@@ -189,17 +192,18 @@ def _bounds(tree: ast.AST) -> Iterator[tuple[ast.expr, str]]:
     """Yield the numbers that asserted values have to be below or above, and others that they are not."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
-            for each in ast.walk(node.test):
-                if isinstance(each, ast.Compare):
-                    sides = [each.left, *each.comparators]
-                    for left, operator, right in zip(sides, each.ops, sides[1:], strict=False):
-                        if isinstance(operator, ast.Lt | ast.LtE):
-                            yield from [*_beyond(left, 1), *_beyond(right, -1)]
-                        elif isinstance(operator, ast.Gt | ast.GtE):
-                            yield from [*_beyond(left, -1), *_beyond(right, 1)]
+            compares = [each for each in ast.walk(node.test) if isinstance(each, ast.Compare)]
+            for left, operator, right in (pair for each in compares for pair in _pairs(each)):
+                sign = _SIGNS.get(type(operator), 0)
+                yield from [*_beyond(left, -sign), *_beyond(right, sign)]
         elif isinstance(node, ast.Call) and len(node.args) > 1:
-            sign = {"assertLess": -1, "assertLessEqual": -1, "assertGreater": 1, "assertGreaterEqual": 1}
-            yield from _beyond(node.args[1], sign.get(called_name(node), 0))
+            yield from _beyond(node.args[1], _SIGNS_OF_METHODS.get(called_name(node), 0))
+
+
+def _pairs(compare: ast.Compare) -> Iterator[tuple[ast.expr, ast.cmpop, ast.expr]]:
+    """Yield each two neighbours of a comparison, with the operator between them."""
+    sides = [compare.left, *compare.comparators]
+    return zip(sides, compare.ops, sides[1:], strict=False)
 
 
 def _beyond(bound: ast.expr, sign: int) -> Iterator[tuple[ast.expr, str]]:

@@ -119,14 +119,9 @@ class CandidateWatch:
         """Return whether the arguments of an event are of interest, before the slower look at its callers."""
         if event == "object.__getattr__":
             owner, name = arguments  # which `sys.audit` may make up: no attribute of another class is read
-            is_function = name == "__code__" and type(owner) is FunctionType
-            return name in _FRAMES or (is_function and owner.__code__.co_filename.startswith(self._tests))
-        if (
-            event == "object.__setattr__"
-        ):  # code or defaults, whose change leaves the function itself as it is
-            owner = arguments[0]
-            is_function = type(owner) is FunctionType
-            return is_function and owner.__code__.co_filename.startswith((*self._libraries, self._tests))
+            return name in _FRAMES or (name == "__code__" and _is_function_of(owner, self._tests))
+        if event == "object.__setattr__":  # its code or defaults change; the function stays the same
+            return _is_function_of(arguments[0], self._tests, *self._libraries)
         if event in ("open", "os.listdir", "os.scandir"):
             return _identity(arguments[0] if arguments[0] is not None else ".") in self._files
         if event == "compile":
@@ -217,6 +212,11 @@ class CandidateWatch:
             return found
 
         return compare
+
+
+def _is_function_of(owner: object, *folders: str) -> bool:
+    """Return whether an object is a function whose code lies in one of some folders."""
+    return type(owner) is FunctionType and owner.__code__.co_filename.startswith(folders)
 
 
 def _is_method_of(owner: type, method: Any) -> bool:
