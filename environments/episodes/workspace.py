@@ -62,6 +62,9 @@ class EpisodeJudgement:
             if tests:
                 more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""
                 found.append(f"{name}: {tests[0]}{more}")
+        right, blank = sum(verdict.right), len(verdict.right)
+        if blank and right / blank < len(verdict.passed) / len(expected):
+            found.append(f"bounded: {right} of {blank} blank tests have the right values")
         return found
 
 

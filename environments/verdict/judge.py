@@ -82,7 +82,8 @@ class TaskTests:
 class Verdict:
     """Reward of a candidate: the share of `fail_to_pass` that pass; 0 where tampering is found.
 
-    `seen` is what the candidate was seen to do, each with its place, that the original does not.
+    `seen` is what the candidate was seen to do, each with its place, that the original does not. `right` says
+    of each blank test that bounds the reward whether it has the right values.
     """
 
     reward: float
@@ -91,6 +92,7 @@ class Verdict:
     forged: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     seen: tuple[tuple[str, str], ...] = ()
+    right: tuple[bool, ...] = ()
     seconds: float = 0.0
     runs: tuple[TestRun, ...] = field(default=(), repr=False, compare=False)
 
@@ -153,6 +155,7 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
         tuple(forged),
         tuple(notes),
         tuple(seen),
+        tuple(bool(right_values[test]) for test in exam.blank.unguessed),
         sum(run.seconds for run in runs),
         tuple(runs),
     )

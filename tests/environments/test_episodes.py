@@ -362,6 +362,9 @@ def test_a_reward_below_one_has_its_reasons() -> None:
     late = EpisodeJudgement(Verdict(0.0, (), ("t::d",), notes=("the tests ended by timed out",)), ())
     assert late.reasons(("t::a",)) == ["the tests ended by timed out"]
     assert EpisodeJudgement(Verdict(1.0, ("t::a",), ()), ()).reasons(("t::a",)) == []
+    bounded = EpisodeJudgement(Verdict(0.25, ("t::a", "t::b"), (), right=(True, False, False, False)), ())
+    assert bounded.reasons(("t::a", "t::b")) == ["bounded: 1 of 4 blank tests have the right values"]
+    assert failed.reasons(("t::a", "t::b"))[1:] == []
 
 
 def test_other_answers_of_a_policy_make_another_session(orchard_tasks: list[Task]) -> None:
