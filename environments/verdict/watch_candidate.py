@@ -8,6 +8,7 @@ uses.
 
 import _signal  # pyright: ignore[reportMissingImports]
 import functools
+import gc
 import linecache
 import os
 import sys
@@ -94,13 +95,13 @@ class CandidateWatch:
         sys.addaudithook(self._heard)
 
     def look(self) -> None:
-        """Look for replaced functions, and watch the equality of new classes."""
-        now = _functions()
-        for name, kept in self._functions.items():
-            new = now.get(name, kept)
-            if new is not kept:
+        """Look for functions that are replaced or added, and watch the equality of new classes."""
+        for name, new in _functions().items():
+            if new is not self._functions.get(name):
+                is_known = name in self._functions
                 for each in [new] if isinstance(new, FunctionType) else [*vars(new).values()]:
-                    if isinstance(each, FunctionType) and self._is_candidate(each):
+                    is_function = isinstance(each, FunctionType) and self._is_candidate(each)
+                    if is_function and (is_known or not _is_generated(each)):
                         self._report(REPLACES_FUNCTIONS, self._named(each.__code__))
         self._watch_equality()
 
@@ -108,12 +109,27 @@ class CandidateWatch:
         kind = _KINDS.get(event)
         if kind is None or get_ident() in self._watching:
             return
-        self._watching.add(get_ident())
+        collects = self._stop_hearing()
         try:
             if self._matters(event, arguments) and (place := self._place(event, kind)):
                 self._report(kind, place)
         finally:
-            self._watching.discard(get_ident())
+            self._hear_again(collects)
+
+    def _stop_hearing(self) -> bool:
+        """Hear nothing of this thread, which runs the watch's own code: no finalizer of the candidate runs.
+
+        Returns whether garbage was collected until now.
+        """
+        collects = gc.isenabled()
+        gc.disable()
+        self._watching.add(get_ident())
+        return collects
+
+    def _hear_again(self, collects: bool) -> None:
+        self._watching.discard(get_ident())
+        if collects:
+            gc.enable()
 
     def _matters(self, event: str, arguments: tuple[Any, ...]) -> bool:
         """Return whether the arguments of an event are of interest, before the slower look at its callers."""
@@ -167,7 +183,17 @@ class CandidateWatch:
         def signal(number: Any, handler: Any) -> Any:
             if not callable(handler) or isinstance(handler, int) or handler is _signal.default_int_handler:
                 return original(number, handler)
-            return original(number, lambda number, frame: handler(number, None))
+
+            def call(number: int, frame: FrameType | None) -> Any:
+                was_unheard = get_ident() in self._watching
+                self._watching.discard(get_ident())
+                try:
+                    return handler(number, None)
+                finally:
+                    if was_unheard:
+                        self._watching.add(get_ident())
+
+            return original(number, call)
 
         setattr(_signal, "signal", signal)  # noqa: B010 # the type checker knows another one
 
@@ -206,12 +232,21 @@ class CandidateWatch:
             found = method(this, other)
             is_equal = found is False if name == "__ne__" else _is_true(found)
             if is_equal and not _are_related(owner, type(other)):
+                collects = self._stop_hearing()
                 caller = sys._getframe(1).f_code.co_filename
+                self._hear_again(collects)
                 if caller.startswith((*self._libraries, self._tests)):
                     self._report(EQUALS_OTHERS, place)
             return found
 
         return compare
+
+
+def _is_generated(function: FunctionType) -> bool:
+    """Return whether a function has no file but names of Python's own, as of a dataclass or a named tuple."""
+    module = str(function.__globals__.get("__name__"))
+    is_own = _is_watched(module) or module.startswith("namedtuple_")
+    return is_own and function.__code__.co_filename.startswith("<")
 
 
 def _is_function_of(owner: object, *folders: str) -> bool:
@@ -288,6 +323,7 @@ def _functions() -> dict[tuple[str, str], FunctionType | type]:
     for module_name, module in [*sys.modules.items()]:
         if not _is_watched(module_name):
             continue
+        found[module_name, ""] = type(module)
         for name, value in [*vars(module).items()]:
             found[module_name, name] = _kind(value)
             is_own = value.__module__ == module_name if isinstance(value, type) else _is_plain(value)
