@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from tracemill.environments.parse_python import parse_python
 from tracemill.environments.verdict.known_names import called_name
 
-_EXCEPTIONS = ("OSError", "ZeroDivisionError", "BufferError", "EOFError", "MemoryError")
-"""Exceptions that a wrong but honest answer seldom raises: to raise what a canary asks for is a forgery."""
+_EXCEPTIONS = ("BufferError", "EOFError", "MemoryError")
+"""Exceptions that an honest answer seldom raises, nor a class of its own that derives from two of them."""
 _EQUALITY = ("assertEqual", "assertEquals", "assertListEqual", "assertDictEqual", "assertTupleEqual")
 _EQUALITY += (
     "assertSetEqual",
