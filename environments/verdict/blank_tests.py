@@ -3,10 +3,11 @@
 An expected value becomes `__expected__(k)`, which records what it is compared with, an expected exception
 `__raised__`, which is any (`record_values.py`). Whatever code in the process does, no answer is there.
 Expectations are what one side of `==` or `is`, or one argument of `assertEqual` and the like, is made of if
-that is constants and names that stand for them (`known_names.py`), or an object of a class made of them;
-exceptions; and the truth of what is asserted by itself. Names that nothing reads lose their values. A test
-that compares in any other way, as with alternatives, has no blank copy (`closed_tests.py`). Each blank test
-has files of its own, without what other tests hold.
+that is constants and names that stand for them (`known_names.py`), or objects of classes made of them;
+literals in questions such as `"red" in f(x)` (`questions.py`); exceptions; and the truth of what is asserted
+by itself. Names that nothing reads lose their values. A test that compares in any other way, as with
+alternatives, has no blank copy (`closed_tests.py`). Each blank test has files of its own, without what other
+tests hold.
 """
 
 import ast
@@ -27,7 +28,8 @@ from tracemill.environments.verdict.known_names import (
     outer_functions,
     reads_of,
 )
-from tracemill.environments.verdict.record_values import ALMOST, EXPECTED, NEAR, RAISED
+from tracemill.environments.verdict.questions import METHODS, Question, question_of
+from tracemill.environments.verdict.record_values import EXPECTED, RAISED
 
 _KINDS = ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")
 _EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
@@ -37,10 +39,12 @@ _EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
     "assert_equals",
 }
 _ALMOST = "assertAlmostEqual"
+_NEAR = {"approx": "near:1e-06:1e-12", _ALMOST: "near:0:5e-08"}
+"""Differences that are allowed where none is named."""
 _OF_ONE = {"assertTrue", "assertFalse", "assertIsNone"}
 _RAISING = {"raises", "assertRaises"}
 _WITH_MESSAGE = {**dict.fromkeys(_EQUAL, 2), **dict.fromkeys(_OF_ONE, 1)}
-_WITH_MESSAGE |= {"assertIsNotNone": 1, "assertIsInstance": 2}
+_WITH_MESSAGE |= {"assertIsNotNone": 1, "assertIsInstance": 2, **dict.fromkeys(METHODS, 2)}
 """Arguments of methods that may have a message behind them."""
 
 
@@ -57,12 +61,13 @@ def blank_test(
     Nor if it needs one of the tables named by `answers`. A file that does not parse is empty.
     """
     trees = {file: _tree(text) for file, text in files.items()}
+    asked: dict[str, str] = {}
     for file, tree in trees.items():
         _remove_tests(tree, test[1] if file == test[0] else "")
-        _blank(tree)
+        _blank(tree, asked)
     if not keep_closed(trees, test, answers):
         return {}
-    return {file: blank_source(file, tree, test[1]) for file, tree in trees.items()}
+    return {file: blank_source(file, tree, test[1], asked) for file, tree in trees.items()}
 
 
 def _tree(text: str) -> ast.Module:
@@ -72,11 +77,14 @@ def _tree(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _blank(tree: ast.Module) -> Set[str]:
-    """Replace what a file expects by placeholders; return the names of tables of which a copy lost values."""
+def _blank(tree: ast.Module, asked: dict[str, str] | None = None) -> Set[str]:
+    """Replace what a file expects by placeholders; return the names of tables of which a copy lost values.
+
+    Adds the texts of values that questions ask for to `asked`, by the numbers of placeholders.
+    """
     _remove_hints(tree)
     tables = [(name, table, ast.dump(table)) for name, table in give_own_tables(tree)]
-    blanks = _Blanks(tree)
+    blanks = _Blanks(tree, {} if asked is None else asked)
     blanks.visit(tree)
     blanks.erase_unread(tree)
     return {name for name, table, text in tables if ast.dump(table) != text}
@@ -119,10 +127,12 @@ class _Scope:
 class _Blanks(ast.NodeTransformer):
     """Replaces the expectations of a file by placeholders."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, asked: dict[str, str]) -> None:
         self._names = KnownNames(tree)
         self._function: Function | None = None
-        self._count = 0
+        self._count = len(asked)
+        self._asked = asked
+        self._questions: dict[ast.AST, Question] = {}
         self._sides: dict[ast.expr, _Scope] = {}
         """Expected values, and where they stand."""
         self._equalities: set[ast.Compare] = set()
@@ -175,6 +185,8 @@ class _Blanks(ast.NodeTransformer):
                     self._tolerant |= {*node.args}
             elif isinstance(node, ast.Call) and called_name(node) == "assertTrue" and node.args:
                 self._assertion(node.args[0], scope)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                self._question(node, scope, called_name(node).startswith("assert"))
 
     def _assertion(self, test: ast.expr, scope: _Scope) -> None:
         if isinstance(test, ast.BoolOp):
@@ -185,6 +197,10 @@ class _Blanks(ast.NodeTransformer):
             is_equality = len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is)
             if is_equality and self._comparison(test.left, test.comparators[0], scope):
                 self._equalities.add(test)
+            else:
+                self._question(test, scope)
+        elif isinstance(test, ast.Call) and self._question(test, scope):
+            return
         elif isinstance(test, ast.Call | ast.Attribute | ast.Subscript) or (
             isinstance(test, ast.UnaryOp)
             and isinstance(test.op, ast.Not)
@@ -201,6 +217,14 @@ class _Blanks(ast.NodeTransformer):
             self._sides[side] = scope
         return bool(constant)
 
+    def _question(self, node: ast.Compare | ast.Call, scope: _Scope, is_known: bool = True) -> bool:
+        """Note a question with a literal about what is no constant; return whether it is one."""
+        question = question_of(node) if is_known else None
+        if question is None or self._names.holds(question.subject, scope.known):
+            return False
+        self._questions[node] = question
+        return True
+
     def visit(self, node: ast.AST) -> ast.AST:
         """Replace an expectation, or look within a node."""
         if isinstance(node, Function) and self._function is None:
@@ -210,7 +234,11 @@ class _Blanks(ast.NodeTransformer):
             return found
         if isinstance(node, ast.expr) and node in self._sides:
             is_near = isinstance(node, ast.Call) and called_name(node) == "approx"
-            return self._placeholder(NEAR if is_near else ALMOST if node in self._tolerant else "")
+            return self._placeholder(
+                _NEAR["approx"] if is_near else _NEAR[_ALMOST] if node in self._tolerant else ""
+            )
+        if node in self._questions:
+            return self._answered(node, self._questions[node])
         if isinstance(node, ast.expr) and node in self._truths:
             asked = node.operand if isinstance(node, ast.UnaryOp) else node
             return self._truth(self.generic_visit(asked))
@@ -262,10 +290,19 @@ class _Blanks(ast.NodeTransformer):
                 waiting += gone
         _Erased(erased).visit(tree)
 
-    def _placeholder(self, allowed: str = "") -> ast.expr:
-        """Return a placeholder of the next number, with the prefix of the difference that is allowed."""
+    def _placeholder(self, asked: str = "") -> ast.Call:
+        """Return a placeholder of the next number, behind what is asked."""
         self._count += 1
-        return _call(EXPECTED, ast.Constant(f"{allowed}{self._count}" if allowed else self._count))
+        return _call(EXPECTED, ast.Constant(f"{asked} {self._count}" if asked else self._count))
+
+    def _answered(self, node: ast.AST, question: Question) -> ast.AST:
+        """Return a comparison of a placeholder with what a question is about."""
+        placeholder, subject = self._placeholder(question.asked), self.generic_visit(question.subject)
+        self._asked[str(ast.literal_eval(placeholder.args[0]))] = question.text
+        if isinstance(node, ast.Call) and called_name(node).startswith("assert"):
+            node.func.attr, node.args, node.keywords = "assertEqual", [placeholder, subject], []  # pyright: ignore
+            return node
+        return ast.Compare(placeholder, [ast.Eq()], [subject])  # pyright: ignore[reportArgumentType]
 
     def _truth(self, asked: ast.AST) -> ast.expr:
         return ast.Compare(self._placeholder(), [ast.Eq()], [_call("bool", asked)])

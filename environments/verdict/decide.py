@@ -1,14 +1,29 @@
 """Decide what runs of the tests come to; standard library alone, since tasks carry a copy of this file."""
 
+import ast
+import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 Values = Mapping[str, Mapping[str, Sequence[str]]]
-"""Texts of the values that each blank test compares, in order, by number of the place."""
-_ALLOWED = {"~~": (0.0, 5e-8), "~": (1e-6, 1e-12)}
-"""Relative and absolute difference that tests allow, of `assertAlmostEqual` and of `approx`."""
+"""Texts of the values that each blank test compares, in order, by number of the place.
+
+Before the number may stand what is asked of a value, and a space: `near:R:A`, which allows a relative or an
+absolute difference, or one of `QUESTIONS`.
+"""
+QUESTIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "in": lambda found, part: part in found,
+    "not in": lambda found, part: part not in found,
+    "startswith": lambda found, part: found.startswith(part),
+    "endswith": lambda found, part: found.endswith(part),
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+"""What may be asked of a text or a number."""
 _PART = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(-?\d{1,400}(?:/\d{1,400})?)""")
 """A text or a number within a recorded value."""
 _BRACKETS = str.maketrans("[]", "()")
@@ -86,17 +101,34 @@ def _has_values(expected: Mapping[str, Sequence[str]], recorded: Mapping[str, Se
     for number, texts in expected.items():
         found = recorded.get(number, ())
         is_unknown |= "" in found
-        allowed = next((_ALLOWED[each] for each in _ALLOWED if number.startswith(each)), None)
-        if "" not in found and not _are_equal(found, texts, allowed):
+        if "" not in found and not _agree(number.rpartition(" ")[0], found, texts):
             return False
     return None if is_unknown else True
 
 
-def _are_equal(found: Sequence[str], texts: Sequence[str], allowed: tuple[float, float] | None) -> bool:
+def _agree(asked: str, found: Sequence[str], texts: Sequence[str]) -> bool:
+    """Return whether values are what is asked of them; with equality alone, by their texts."""
     return len(found) == len(texts) and all(
-        one == other or (allowed is not None and _are_close(one, other, *allowed))
+        one == other if not asked else answers(asked, one, other)
         for one, other in zip(found, texts, strict=True)
     )
+
+
+def answers(asked: str, found: str, text: str) -> bool:
+    """Return whether a recorded value is what is asked of it with another one."""
+    if asked.startswith("near:"):
+        _, relative, absolute = asked.split(":")
+        return found == text or _are_close(found, text, float(relative), float(absolute))
+    try:
+        return QUESTIONS[asked](_value_of(found), _value_of(text))
+    except (ValueError, TypeError, SyntaxError, AttributeError, ArithmeticError):
+        return False
+
+
+def _value_of(text: str) -> Any:
+    """Return the text, the bytes or the number that a recorded text stands for; ValueError for others."""
+    is_text = _PART.fullmatch(text.removeprefix("b")) is not None and text[-1] in "'\""
+    return ast.literal_eval(text) if is_text else Fraction(text)
 
 
 def _are_close(one: str, other: str, relative: float, absolute: float) -> bool:

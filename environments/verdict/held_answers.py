@@ -25,6 +25,8 @@ _TEXT = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _NUMBER = re.compile(r"-?\d+(?:[./]\d+)?(?:[eE][+-]?\d{1,3})?")
 _GUESSED = re.compile(r"None|-?\d|b?'.?'|\[\]|\(\)|\{\}|[0-9a-f]{32}")
 """Texts of values that a guess gives, among them true and false, and digests, which cannot be looked for."""
+_WEAK = ("not in ", "<", ">")
+"""Questions that a guess answers."""
 _WORD = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![a-z])|\d+")
 """A word of a name."""
 _DECIMAL = re.compile(r"-?\d+(?:\.\d+)?")
@@ -46,7 +48,7 @@ class BlankSource:
     `inputs` are the constants that its test still holds; `asked` those of them, by the number of a
     placeholder, that it is compared with what is made of. `shared` are those of the rest of the file.
     `names` are all that are in it, `letters` its texts of one character. `probe` is the same file with calls
-    of `__held__`.
+    of `__held__`. `answers` are the texts that questions ask for, by the number of a placeholder.
     """
 
     text: str
@@ -56,9 +58,10 @@ class BlankSource:
     names: Set[str]
     letters: Set[str]
     probe: str
+    answers: Mapping[str, str]
 
 
-def blank_source(file: str, tree: ast.Module, test: str) -> BlankSource:
+def blank_source(file: str, tree: ast.Module, test: str, answers: Mapping[str, str]) -> BlankSource:
     """Return the text of a file without expectations, and what it holds. Changes the tree."""
     text = ast.unparse(tree)
     own = [node for node in ast.walk(tree) if isinstance(node, Function) and node.name == test]
@@ -78,6 +81,7 @@ def blank_source(file: str, tree: ast.Module, test: str) -> BlankSource:
         {*_names(tree), file, *(f"{name}_{test.removeprefix('test')}" for name in classes)},
         _single_letters(tree),
         ast.unparse(_Probe(tree).visit(tree)),
+        answers,
     )
 
 
@@ -209,7 +213,7 @@ class HeldTexts:
             (number, text)
             for number, texts in values.items()
             for text in texts
-            if not _GUESSED.fullmatch(text)
+            if not _GUESSED.fullmatch(text) and not number.startswith(_WEAK)
         }
         return 2 * sum(self.has(text, number) for number, text in numbers) >= len(numbers)
 

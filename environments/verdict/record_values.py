@@ -17,10 +17,8 @@ from fractions import Fraction
 from typing import Any
 
 EXPECTED, RAISED, HELD = "__expected__", "__raised__", "__held__"
-NEAR, ALMOST = "~", "~~"
-"""Prefixes of the numbers of places whose test allows a difference: that of `approx`, or in decimals."""
-_LONGEST, _LONGEST_NEAR = 4_000, 100_000
-"""Characters of a recorded text, also where the test allows a difference; a longer one is a digest."""
+_LONGEST, _LONGEST_ASKED = 4_000, 100_000
+"""Characters of a recorded text, also where a test asks less than equality; a longer one is a digest."""
 
 
 class ValueRecorder:
@@ -38,7 +36,7 @@ class ValueRecorder:
         setattr(builtins, RAISED, AnyException("Expected", (Exception,), {}))
 
     def expected(self, number: int | str) -> "ExpectedValue":
-        """Return a placeholder of a value."""
+        """Return a placeholder of a value; before a number may stand what is asked, as in `startswith 1`."""
         return ExpectedValue(self, str(number))
 
     def held(self, value: object) -> object:
@@ -49,10 +47,10 @@ class ValueRecorder:
         return value
 
     def record(self, number: str, text: str) -> None:
-        """Record a value, unless it is the one recorded last; where a difference is allowed, every one."""
+        """Record a value, but the one recorded last again only where a test asks less than equality."""
         if self.test:
             found = self.values.setdefault(self.test, {}).setdefault(number, [])
-            if found[-1:] != [text] or number.startswith(NEAR):
+            if found[-1:] != [text] or " " in number:
                 found.append(text)
 
 
@@ -65,7 +63,7 @@ class ExpectedValue:
 
     def __eq__(self, other: object) -> bool:
         """Record the other value."""
-        longest = _LONGEST_NEAR if self._number.startswith(NEAR) else _LONGEST
+        longest = _LONGEST_ASKED if " " in self._number else _LONGEST
         self._recorder.record(self._number, plain_text(other, longest))
         return True
 

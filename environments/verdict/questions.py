@@ -1,0 +1,120 @@
+"""Questions that tests ask with a literal, less than whether a value is equal to it: `"red" in f(x)`.
+
+In a blank test the value that they are about is recorded; the question is answered outside (`decide.py`).
+"""
+
+import ast
+from dataclasses import dataclass
+
+from tracemill.environments.verdict.held_answers import is_guessed
+from tracemill.environments.verdict.known_names import called_name
+from tracemill.environments.verdict.record_values import plain_text
+
+_OPERATORS: dict[type[ast.cmpop], str] = {
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+METHODS = {
+    "assertIn": "in",
+    "assertNotIn": "not in",
+    "assertLess": "<",
+    "assertLessEqual": "<=",
+    "assertGreater": ">",
+    "assertGreaterEqual": ">=",
+}
+"""Methods of `unittest` that ask one."""
+_OF_TEXTS = ("startswith", "endswith")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the value of `subject`, with the recorded `text` of a literal."""
+
+    asked: str
+    text: str
+    subject: ast.expr
+
+
+def question_of(node: ast.Compare | ast.Call) -> Question | None:
+    """Return the question of a comparison, or a call that compares; None if it asks none with a literal."""
+    if isinstance(node, ast.Compare):
+        if len(node.ops) > 1:
+            return None
+        left, operator, right = node.left, node.ops[0], node.comparators[0]
+        if isinstance(operator, ast.Eq):
+            return _approximate(left, right) or _approximate(right, left)
+        asked = _OPERATORS.get(type(operator), "")
+        return _difference(left, asked, right) or _of_sides(left, asked, right)
+    name, given = called_name(node), {each.arg or "": each.value for each in node.keywords}
+    if name in METHODS and len(node.args) == 2:
+        return _of_sides(node.args[0], METHODS[name], node.args[1])
+    if name in _OF_TEXTS and len(node.args) == 1 and isinstance(node.func, ast.Attribute):
+        return _with(node.args[0], name, node.func.value)
+    if name == "assertAlmostEqual" and len(node.args) in (2, 3):
+        places = node.args[2] if len(node.args) == 3 else given.get("places")
+        allowed = _number(given.get("delta"), 0.5 * 10.0 ** -_number(places, 7))
+        return _either(node.args[0], node.args[1], f"near:0:{allowed}")
+    if ast.unparse(node.func) in ("isclose", "math.isclose") and len(node.args) == 2:
+        relative, absolute = _number(given.get("rel_tol"), 1e-9), _number(given.get("abs_tol"), 0.0)
+        return _either(node.args[0], node.args[1], f"near:{relative}:{absolute}")
+    return None
+
+
+def _of_sides(left: ast.expr, asked: str, right: ast.expr) -> Question | None:
+    """Return the question of a comparison of two sides of which one is a literal."""
+    if "in" in asked:
+        return _with(left, asked, right)
+    return (_with(right, asked, left) or _with(left, _TURNED[asked], right)) if asked else None
+
+
+def _approximate(side: ast.expr, subject: ast.expr) -> Question | None:
+    """Return the question of a comparison with `approx`, with its tolerance."""
+    if not isinstance(side, ast.Call) or called_name(side) != "approx" or len(side.args) != 1:
+        return None
+    given = {each.arg or "": each.value for each in side.keywords}
+    if not given.keys() <= {"rel", "abs"}:
+        return None
+    relative = _number(given.get("rel"), 0.0 if "abs" in given else 1e-6)
+    return _with(side.args[0], f"near:{relative}:{_number(given.get('abs'), 1e-12)}", subject)
+
+
+def _difference(left: ast.expr, asked: str, right: ast.expr) -> Question | None:
+    """Return the question of `abs(f(x) - 2.5) < 0.1`."""
+    if asked not in ("<", "<=") or not isinstance(left, ast.Call) or called_name(left) != "abs":
+        return None
+    [inside] = left.args
+    if not isinstance(inside, ast.BinOp) or not isinstance(inside.op, ast.Sub) or not _is_number(right):
+        return None
+    return _either(inside.left, inside.right, f"near:0:{_number(right, 0.0)}")
+
+
+def _either(one: ast.expr, other: ast.expr, asked: str) -> Question | None:
+    return _with(other, asked, one) or _with(one, asked, other)
+
+
+def _with(literal: ast.expr, asked: str, subject: ast.expr) -> Question | None:
+    """Return a question with a literal that no guess gives."""
+    try:
+        value = ast.literal_eval(literal)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    is_plain = isinstance(value, str | bytes | int | float) and not isinstance(value, bool)
+    if not asked.startswith("near:") and (not is_plain or is_guessed(literal)):
+        return None
+    return Question(asked, plain_text(value), subject)
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float)
+
+
+def _number(node: ast.expr | None, default: float) -> float:
+    """Return the number that a node is, or the default without one; NaN, which allows nothing, for others."""
+    if node is None:
+        return default
+    return float(ast.literal_eval(node)) if _is_number(node) else float("nan")
