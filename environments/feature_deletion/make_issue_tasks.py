@@ -117,6 +117,7 @@ def _make(
         before.code,
         restorations,
         report,
+        _symbols(before, bench.tree, changed),
         may_count=lambda test: _name(test) in decide,
         may_guard=lambda test: not row.pass_to_pass or _name(test) in guard,
     )

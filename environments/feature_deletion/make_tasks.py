@@ -154,7 +154,9 @@ class TestedRepository:
     def _run(self, code: Path, tests: Path, *, traced: bool = False, hash_seed: int = 0) -> TestRun:
         return self.bed.run(code, tests, self.tree.test_files, traced=traced, hash_seed=hash_seed)
 
-    def _blank_tests(self, failing: Sequence[str], wrong: Path) -> tuple[BlankTests, float]:
+    def _blank_tests(
+        self, failing: Sequence[str], wrong: Path, deleted: Sequence[str]
+    ) -> tuple[BlankTests, float]:
         """Return blank copies of test functions, each alone, and the share of failing tests that have one.
 
         Functions are drawn until there are `_MOST_ALONE`; the share is of what was drawn.
@@ -169,9 +171,10 @@ class TestedRepository:
             if len(blank.groups) == _MOST_ALONE:
                 break
             drawn += len(functions[function])
-            sources = blank_test(self._texts, function, self._answers)
+            names = {symbol.rpartition("::")[2].rpartition(".")[2] for symbol in deleted}
+            sources = blank_test(self._texts, function, self._answers, names)
             if sources:
-                blank = self._with_function(blank, sources, functions[function], wrong)
+                blank = self._with_function(blank, sources, functions[function], wrong, _remade(deleted))
         return blank, len(blank.unguessed) / drawn
 
     def _with_function(
@@ -180,10 +183,11 @@ class TestedRepository:
         sources: Mapping[str, BlankSource],
         tests: Sequence[str],
         wrong: Path,
+        remade: Sequence[str],
     ) -> BlankTests:
         """Return blank tests with those of one function that always expect the same, but not of `wrong` code.
 
-        What they hold themselves is a guess.
+        Nor objects of `remade` classes, whose attributes are free. What they hold themselves is a guess.
         """
         folder = blank.tests / str(len(blank.groups))
 
@@ -207,7 +211,11 @@ class TestedRepository:
         }
         _write_tests(folder, {file: source.text for file, source in sources.items()})
         same = compare_values(expected, compared(self.tree.code, hash_seed=1).values)
-        expected = {test: values for test, values in expected.items() if values and same[test]}
+        expected = {
+            test: values
+            for test, values in expected.items()
+            if values and same[test] and not any(each in str(values) for each in remade)
+        }
         given = compared(wrong).values if expected else {}
         telling = {
             test: {
@@ -237,7 +245,8 @@ class TestedRepository:
         faulty = self._planted_faults(feature, faults)
         with tempfile.TemporaryDirectory(prefix="idle-", dir=self._work) as scratch:
             idle = make_readable(delete_feature(self.tree, feature, Path(scratch) / "code", "return None"))
-            exam = self.gates(broken, restorations, report, idle=idle, faulty=faulty)
+            deleted = [function.symbol for function in feature.functions]
+            exam = self.gates(broken, restorations, report, deleted, idle=idle, faulty=faulty)
         return None if exam is None else (broken, exam)
 
     def gates(
@@ -245,6 +254,7 @@ class TestedRepository:
         broken: Path,
         restorations: int,
         report: TaskReport,
+        deleted: Sequence[str],
         *,
         idle: Path | None = None,
         faulty: Iterable[Path] = (),
@@ -253,6 +263,7 @@ class TestedRepository:
     ) -> TaskTests | None:
         """Return the tests of a task with the code `broken`; None, counted in `report`, if refused.
 
+        `deleted` are the symbols of functions that it lacks.
         `idle` is a copy of the code whose bodies return nothing, `faulty` are copies with a fault each. The
         tests must fail them, and those that bound the reward each fault. `may_count` and `may_guard` choose
         tests.
@@ -267,7 +278,7 @@ class TestedRepository:
         if len(kept) < _LEAST_KEPT:
             return _refuse(report, "nothing stays functional")
         of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
-        blank, share = self._blank_tests(failing, idle or broken)
+        blank, share = self._blank_tests(failing, idle or broken, deleted)
         exam = self._exam(failing, kept, self._seen | of_feature, blank)
         if idle is not None and passes(self.bed, exam, idle):
             return _refuse(report, "a body that returns nothing solves it")
@@ -374,6 +385,12 @@ def _file(test: str) -> str:
 def _function(test: str) -> str:
     """Return the name of the test function of a test id."""
     return test.partition("[")[0].rpartition("::")[2]
+
+
+def _remade(deleted: Sequence[str]) -> list[str]:
+    """Return how texts of objects begin of which a deleted function sets the attributes."""
+    owners = (symbol.rpartition("::")[2].rpartition(".") for symbol in deleted)
+    return [f".{owner} " for owner, _, name in owners if name in ("__init__", "__new__", "__post_init__")]
 
 
 def _write_tests(folder: Path, texts: Mapping[str, str]) -> None:

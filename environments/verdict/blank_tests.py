@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from tracemill.environments.parse_python import parse_python
 from tracemill.environments.verdict.closed_tests import TestName, keep_closed
+from tracemill.environments.verdict.decide import MADE
 from tracemill.environments.verdict.held_answers import BlankSource, blank_source
 from tracemill.environments.verdict.known_names import (
     Bindings,
@@ -54,17 +55,18 @@ def answer_tables(files: Mapping[str, str]) -> dict[str, Set[str]]:
 
 
 def blank_test(
-    files: Mapping[str, str], test: TestName, answers: Mapping[str, Set[str]]
+    files: Mapping[str, str], test: TestName, answers: Mapping[str, Set[str]], deleted: Collection[str] = ()
 ) -> dict[str, BlankSource]:
     """Return the files of tests with one test alone, without what it expects; none if it is not closed.
 
-    Nor if it needs one of the tables named by `answers`. A file that does not parse is empty.
+    Nor if it needs one of the tables named by `answers`. A file that does not parse is empty. What functions
+    of the names `deleted` make is not expected.
     """
     trees = {file: _tree(text) for file, text in files.items()}
     asked: dict[str, str] = {}
     for file, tree in trees.items():
         _remove_tests(tree, test[1] if file == test[0] else "")
-        _blank(tree, asked)
+        _blank(tree, asked, deleted)
     if not keep_closed(trees, test, answers):
         return {}
     return {file: blank_source(file, tree, test[1], asked) for file, tree in trees.items()}
@@ -77,14 +79,14 @@ def _tree(text: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _blank(tree: ast.Module, asked: dict[str, str] | None = None) -> Set[str]:
+def _blank(tree: ast.Module, asked: dict[str, str] | None = None, deleted: Collection[str] = ()) -> Set[str]:
     """Replace what a file expects by placeholders; return the names of tables of which a copy lost values.
 
     Adds the texts of values that questions ask for to `asked`, by the numbers of placeholders.
     """
     _remove_hints(tree)
     tables = [(name, table, ast.dump(table)) for name, table in give_own_tables(tree)]
-    blanks = _Blanks(tree, {} if asked is None else asked)
+    blanks = _Blanks(tree, {} if asked is None else asked, deleted)
     blanks.visit(tree)
     blanks.erase_unread(tree)
     return {name for name, table, text in tables if ast.dump(table) != text}
@@ -127,7 +129,7 @@ class _Scope:
 class _Blanks(ast.NodeTransformer):
     """Replaces the expectations of a file by placeholders."""
 
-    def __init__(self, tree: ast.Module, asked: dict[str, str]) -> None:
+    def __init__(self, tree: ast.Module, asked: dict[str, str], deleted: Collection[str]) -> None:
         self._names = KnownNames(tree)
         self._function: Function | None = None
         self._count = len(asked)
@@ -138,6 +140,7 @@ class _Blanks(ast.NodeTransformer):
         self._equalities: set[ast.Compare] = set()
         self._truths: set[ast.expr] = set()
         self._tolerant: set[ast.expr] = set()
+        self._deleted, self._made = deleted, set[ast.expr]()
         scopes = [_Scope(each, self._names.of_function(each)) for each in outer_functions(tree)]
         self._scopes = scopes
         while scopes:
@@ -211,7 +214,8 @@ class _Blanks(ast.NodeTransformer):
     def _comparison(self, left: ast.expr, right: ast.expr, scope: _Scope) -> bool:
         """Note which of two sides is what is expected; return whether one is."""
         constant = [side for side in (right, left) if self._names.holds(side, scope.known)]
-        if not constant and self._names.makes_object(right, scope.known):
+        if not constant and self._names.makes_object(right, scope.known, self._deleted):
+            self._made.add(right)
             constant = [right]
         for side in sorted(constant, key=_is_made)[:1]:
             self._sides[side] = scope
@@ -234,9 +238,8 @@ class _Blanks(ast.NodeTransformer):
             return found
         if isinstance(node, ast.expr) and node in self._sides:
             is_near = isinstance(node, ast.Call) and called_name(node) == "approx"
-            return self._placeholder(
-                _NEAR["approx"] if is_near else _NEAR[_ALMOST] if node in self._tolerant else ""
-            )
+            asked = _NEAR["approx"] if is_near else _NEAR[_ALMOST] if node in self._tolerant else ""
+            return self._placeholder(MADE if node in self._made else asked)
         if node in self._questions:
             return self._answered(node, self._questions[node])
         if isinstance(node, ast.expr) and node in self._truths:

@@ -18,7 +18,7 @@ from tracemill.environments.verdict.known_names import (
     called_name,
     outer_functions,
 )
-from tracemill.environments.verdict.record_values import EXPECTED, HELD, plain_text
+from tracemill.environments.verdict.record_values import EXPECTED, HELD, OBJECT, plain_text
 
 _TEXT = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 """A text within a recorded value."""
@@ -231,7 +231,9 @@ class HeldTexts:
         if _is_within(text, longer):
             return True
         numbers = [each for each in _NUMBER.findall(text) if len(each) > 1]
-        return all(self._has_part(part, longer) for part in _texts_in(text) or numbers or [text])
+        texts = _texts_in(text)
+        parts = [*texts, *numbers] if text.startswith(OBJECT) else texts or numbers
+        return all(self._has_part(part, longer) for part in parts or [text])
 
     def _texts_beside(self, number: str) -> Iterator[str]:
         """Yield the texts that do not belong to what a placeholder asks."""

@@ -10,7 +10,7 @@ import ast
 import builtins
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from tracemill.environments.parse_python import parse_python
 
@@ -48,6 +48,12 @@ class KnownNames:
             elif isinstance(node, ast.ImportFrom):
                 for each in node.names:
                     self._import(each, node.module or "")
+        self._imported = {
+            each.asname or each.name.partition(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for each in node.names
+        } - self._standard
         self._fixtures = _fixtures(tree)
         self._functions = _functions_of_constants(tree)
         self.of_file: Bindings = {**_names_of_module(tree), **_attributes(tree), **self._fixtures}
@@ -85,11 +91,25 @@ class KnownNames:
         parts = [each for each in ast.iter_child_nodes(expression) if isinstance(each, ast.expr)]
         return isinstance(expression, _COMPUTED) and all(self._holds(each, known, told) for each in parts)
 
-    def makes_object(self, expression: ast.expr, known: Bindings) -> bool:
-        """Return whether an expression makes an object of constants: of a class, by the case of its name."""
-        if not isinstance(expression, ast.Call) or not called_name(expression)[:1].isupper():
-            return False
-        return self._gets_constants(expression, known, {})
+    def makes_object(self, expression: ast.expr, known: Bindings, deleted: Collection[str]) -> bool:
+        """Return whether an expression is made of constants by classes or functions that the file imports.
+
+        They are none of the names of `deleted` functions.
+        """
+        if isinstance(expression, ast.Name):
+            values, others = self.values_of(expression.id, known), {**known, expression.id: ()}
+            return bool(values) and all(self.makes_object(each, others, deleted) for each in values)
+        if isinstance(expression, ast.Call):
+            names = [*_dotted(expression.func)]
+            is_imported = bool(names) and names[-1] in self._imported and names[-1] not in known
+            given = [*expression.args, *(each.value for each in expression.keywords)]
+            return is_imported and not {*names} & {*deleted} and self._are_made(given, known, deleted)
+        parts = [each for each in ast.iter_child_nodes(expression) if isinstance(each, ast.expr)]
+        is_container = isinstance(expression, ast.List | ast.Tuple | ast.Set | ast.Dict | ast.BinOp)
+        return is_container and self._are_made(parts, known, deleted)
+
+    def _are_made(self, parts: Iterable[ast.expr], known: Bindings, deleted: Collection[str]) -> bool:
+        return all(self.holds(each, known) or self.makes_object(each, known, deleted) for each in parts)
 
     def values_of(self, key: str, known: Bindings) -> Sequence[ast.expr]:
         """Return what a name may stand for."""
@@ -133,6 +153,16 @@ class KnownNames:
         if function is not None:
             return self._gives_constants(function, told)
         return isinstance(called, ast.Attribute) and self._holds(called.value, known, told)
+
+
+def _dotted(expression: ast.expr) -> Iterator[str]:
+    """Yield the names of `module.Class.method`, the last first; nothing for another expression."""
+    names: list[str] = []
+    while isinstance(expression, ast.Attribute):
+        names.append(expression.attr)
+        expression = expression.value
+    if isinstance(expression, ast.Name):
+        yield from [*names, expression.id]
 
 
 def is_mutable(value: ast.expr) -> bool:

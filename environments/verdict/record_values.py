@@ -9,14 +9,20 @@ nothing, since there are few to guess from. `__held__` stands in copies that onl
 import builtins
 import hashlib
 import math
+import sys
 from collections import UserList, UserString
 from collections.abc import Mapping, Set
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import PurePath
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 EXPECTED, RAISED, HELD = "__expected__", "__raised__", "__held__"
+OBJECT = "<"
+"""Begin of the text of an object, of a class that is not built in; no other text has it outside of quotes."""
 _LONGEST, _LONGEST_ASKED = 4_000, 100_000
 """Characters of a recorded text, also where a test asks less than equality; a longer one is a digest."""
 
@@ -85,7 +91,8 @@ class AnyException(type):
 def plain_text(value: object, longest: int = _LONGEST) -> str:
     """Return a text that values have in common if and only if they are equal; "" for unknown types.
 
-    It is that of the built-in type that a value is of, or derives from; a long one is a digest.
+    It is that of the built-in type that a value is of, or derives from, else of its class and attributes,
+    whatever its methods say. A long one is a digest.
     """
     try:
         text = _text(value)
@@ -121,6 +128,8 @@ def _text(value: Any) -> str:
             return f"time {time.isoformat(value)}"
         since = timedelta(0, value.second, value.microsecond, 0, value.minute, value.hour)
         return f"time {_text(since - offset)}"
+    if isinstance(value, PurePath):
+        return f"path {PurePath.__str__(value)!r}"
     if isinstance(value, timedelta):
         return f"timedelta {value.days} {value.seconds} {value.microseconds}"
     if isinstance(value, Mapping):
@@ -131,4 +140,25 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         inside = ", ".join(map(_text, value))
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
-    raise TypeError(type(value).__name__)
+    return _object_text(value)
+
+
+def _object_text(value: object) -> str:
+    """Return the class and the attributes of an object; TypeError for one that has none, or is no value."""
+    kind = type(value)
+    is_of_python = kind.__module__.partition(".")[0] in sys.stdlib_module_names
+    if is_of_python or isinstance(value, type | BaseException | FunctionType | ModuleType):
+        raise TypeError(kind.__name__)
+    attributes: dict[str, Any] = {}
+    for owner in type.__dict__["__mro__"].__get__(kind):
+        for name, found in type.__getattribute__(owner, "__dict__").items():
+            if type(found) is MemberDescriptorType:
+                with suppress(AttributeError):
+                    attributes[name] = found.__get__(value)
+            elif name == "__dict__" and type(found) is GetSetDescriptorType:
+                attributes |= found.__get__(value)
+    if not attributes:
+        raise TypeError(kind.__name__)
+    named = sorted(each for each in attributes.items() if not each[0].startswith("__"))
+    inside = ", ".join(f"{name}={_text(each)}" for name, each in named)
+    return f"{OBJECT}{kind.__module__}.{kind.__qualname__} {inside}>"
