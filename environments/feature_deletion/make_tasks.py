@@ -34,7 +34,7 @@ from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.verdict.blank_tests import answer_tables, blank_test
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.closed_tests import TestName
-from tracemill.environments.verdict.decide import compare_values
+from tracemill.environments.verdict.decide import compare_values, holds_objects
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.record_values import HELD
@@ -174,7 +174,9 @@ class TestedRepository:
             names = {symbol.rpartition("::")[2].rpartition(".")[2] for symbol in deleted}
             sources = blank_test(self._texts, function, self._answers, names)
             if sources:
-                blank = self._with_function(blank, sources, functions[function], wrong, _remade(deleted))
+                blank = self._with_function(
+                    blank, sources, functions[function], wrong, _sets_attributes(deleted)
+                )
         return blank, len(blank.unguessed) / drawn
 
     def _with_function(
@@ -183,11 +185,11 @@ class TestedRepository:
         sources: Mapping[str, BlankSource],
         tests: Sequence[str],
         wrong: Path,
-        remade: Sequence[str],
+        any_attributes: bool,
     ) -> BlankTests:
         """Return blank tests with those of one function that always expect the same, but not of `wrong` code.
 
-        Nor objects of `remade` classes, whose attributes are free. What they hold themselves is a guess.
+        Nor objects where `any_attributes` are right. What they hold themselves is a guess.
         """
         folder = blank.tests / str(len(blank.groups))
 
@@ -214,7 +216,7 @@ class TestedRepository:
         expected = {
             test: values
             for test, values in expected.items()
-            if values and same[test] and not any(each in str(values) for each in remade)
+            if values and same[test] and not (any_attributes and holds_objects(values))
         }
         given = compared(wrong).values if expected else {}
         telling = {
@@ -387,10 +389,9 @@ def _function(test: str) -> str:
     return test.partition("[")[0].rpartition("::")[2]
 
 
-def _remade(deleted: Sequence[str]) -> list[str]:
-    """Return how texts of objects begin of which a deleted function sets the attributes."""
-    owners = (symbol.rpartition("::")[2].rpartition(".") for symbol in deleted)
-    return [f".{owner} " for owner, _, name in owners if name in ("__init__", "__new__", "__post_init__")]
+def _sets_attributes(deleted: Sequence[str]) -> bool:
+    """Return whether one of the deleted functions makes an object, whose attributes are free then."""
+    return any(symbol.endswith((".__init__", ".__new__", ".__post_init__")) for symbol in deleted)
 
 
 def _write_tests(folder: Path, texts: Mapping[str, str]) -> None:

@@ -144,13 +144,20 @@ def _text(value: Any) -> str:
 
 
 def _object_text(value: object) -> str:
-    """Return the class and the attributes of an object; TypeError for one that has none, or is no value."""
+    """Return the class and the attributes of an object; TypeError for one that has none, or is no value.
+
+    The class is the first base of the same package, since an object of a derived class may be equal.
+    """
     kind = type(value)
-    is_of_python = kind.__module__.partition(".")[0] in sys.stdlib_module_names
-    if is_of_python or isinstance(value, type | BaseException | FunctionType | ModuleType):
+    package = kind.__module__.partition(".")[0]
+    if package in sys.stdlib_module_names or isinstance(
+        value, type | BaseException | FunctionType | ModuleType
+    ):
         raise TypeError(kind.__name__)
     attributes: dict[str, Any] = {}
-    for owner in type.__dict__["__mro__"].__get__(kind):
+    bases = type.__dict__["__mro__"].__get__(kind)
+    base = [each for each in bases if each.__module__.partition(".")[0] == package][-1]
+    for owner in bases:
         for name, found in type.__getattribute__(owner, "__dict__").items():
             if type(found) is MemberDescriptorType:
                 with suppress(AttributeError):
@@ -161,4 +168,4 @@ def _object_text(value: object) -> str:
         raise TypeError(kind.__name__)
     named = sorted(each for each in attributes.items() if not each[0].startswith("__"))
     inside = ", ".join(f"{name}={_text(each)}" for name, each in named)
-    return f"{OBJECT}{kind.__module__}.{kind.__qualname__} {inside}>"
+    return f"{OBJECT}{base.__module__}.{base.__qualname__} {inside}>"

@@ -742,6 +742,10 @@ class Money:
     currency: str = "EUR"
 
 
+class Euro(Money):
+    """An amount of one currency."""
+
+
 class Version:
     """A version whose attribute says to be another one."""
 
@@ -769,6 +773,7 @@ def test_objects_are_told_by_their_class_and_attributes() -> None:
         plain_text([Money(3), Money(4)])
         == f"[<{here}.Money cents=3, currency='EUR'>, <{here}.Money cents=4, currency='EUR'>]"
     )
+    assert plain_text(Euro(3)) == plain_text(Money(3))
     assert plain_text(Version(1, 2)) == f"<{here}.Version parts=(1, 2)>"
     assert plain_text(PosixPath("a/b")) == "path 'a/b'"
     nothing = (ValueError("x"), Money, len, test_tables_may_be_named, object(), sys, re.compile("a"))
