@@ -235,8 +235,11 @@ class _Suite:
         node = definition.node
         if id(node) not in self._opening:
             given = {name: value for each in _nodes_of(node) for name, value in assigned(each)}
+            made = {id(part) for each in _nodes_of(node) if _is_function(each) for part in ast.walk(each)}
             self._opening[id(node)] = definition.is_helper or any(
-                self._is_comparison(each, given) for each in _nodes_of(node)
+                self._is_comparison(each, given)
+                for each in _nodes_of(node)
+                if id(each) not in made or not isinstance(each, ast.BinOp)
             )
         return self._opening[id(node)]
 
@@ -374,6 +377,11 @@ def _is_harmless(compared: ast.Compare) -> bool:
     computed = [each for each in ast.walk(compared) if isinstance(each, ast.BinOp)]
     is_shifted = any(_is_telling(side) for each in computed for side in (each.left, each.right))
     return len(sides) == 2 and not is_member and any(is_small) and not is_shifted
+
+
+def _is_function(node: ast.AST) -> bool:
+    """Return whether a node is a lambda that takes something: what it reckons is of what it gets."""
+    return isinstance(node, ast.Lambda) and ast.unparse(node.args) != ""
 
 
 def _is_called(expression: ast.expr, given: Mapping[str, ast.expr]) -> bool:

@@ -202,6 +202,7 @@ class Tests(TestCase):
         ("assert approx([2.5, 9], rel=0.1) == f()", "near:0.1:1e-12", "[5/2, 9]", "[26/10, 9]", "[3, 9]"),
         ("assert math.isclose(f(), 250)", "near:1e-09:0.0", "250", "250", "251"),
         ("assert isclose(250, f(), abs_tol=2)", "near:1e-09:2.0", "250", "251", "253"),
+        ("assert 'red' in f(lambda n: n - 22)", "in", "'red'", "'a red one'", "'a rod'"),
         ("self.assertIn('red', f())", "in", "'red'", "'red'", "'rod'"),
         ("self.assertNotIn('red', f(), 'why')", "not in", "'red'", "'rod'", "'red'"),
         ("self.assertLess(f(), 20)", "<", "20", "19", "21"),
@@ -214,7 +215,8 @@ def test_questions_are_answered_outside(line: str, asked: str, answer: str, righ
     [source] = blank_files({"t.py": f"def test_it(self):\n    {line}"}, ("t.py", "test_it")).values()
     number = f"{asked} 1"
     place = f"__expected__({number!r})"
-    body = f"self.assertEqual({place}, f())" if line.startswith("self") else f"assert {place} == f()"
+    called = "f(lambda n: n - 22)" if "lambda" in line else "f()"
+    body = f"self.assertEqual({place}, f())" if line.startswith("self") else f"assert {place} == {called}"
     assert source.text == f"def test_it(self):\n    {body}"
     assert source.answers == {number: answer}
     found = [{"a": {number: [text]}} for text in (right, wrong, "", "None")]
@@ -544,6 +546,7 @@ def test_long_chains_of_names_are_followed() -> None:
         "assert all(each in f(1) for each in ('red', 'blue'))",
         "assert 10 < f(1) < 20",
         "assert f(1) == pytest.approx(2.5, nan_ok=True)",
+        "assert bool(g(lambda: f(1) - 25))",
         "assert np.isclose(f(1), 2.5)",
         "assert OTHER < f(1)",
         "assert f(1).startswith(OTHER)",
