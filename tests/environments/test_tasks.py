@@ -14,7 +14,7 @@ from tracemill.environments.feature_deletion.make_tasks import FAULTS, TaskRepor
 from tracemill.environments.sandbox.plain_process import PlainProcess
 from tracemill.environments.sandbox.python_runtime import PYTHON, copy_packages
 from tracemill.environments.sandbox.sandbox import Limits, Mount
-from tracemill.environments.task import Origin, Task, read_tasks
+from tracemill.environments.task import VERSION, Origin, Task, read_tasks
 from tracemill.records.errors import EnvironmentTaskError
 
 
@@ -137,9 +137,11 @@ def test_changed_tests_are_refused(orchard_tasks: list[Task], tmp_path: Path) ->
     settings = orchard_tasks[1].folder / "task.toml"
     shutil.copytree(orchard_tasks[1].folder, tmp_path / "older")
     (tmp_path / "older" / "task.toml").write_text(
-        settings.read_text().replace("version = 3\n", "version = 2\n")
+        settings.read_text().replace(f"version = {VERSION}\n", f"version = {VERSION - 1}\n")
     )
-    with pytest.raises(EnvironmentTaskError, match=r"of version 2, whose verdict can be forged; .*again"):
+    with pytest.raises(
+        EnvironmentTaskError, match=rf"of version {VERSION - 1}, whose verdict can be forged; .*again"
+    ):
         Task.read(tmp_path / "older")
     with pytest.raises(EnvironmentTaskError, match="holds no task"):
         read_tasks(tmp_path / "elsewhere")
