@@ -57,7 +57,14 @@ class EpisodeJudgement:
         if verdict.notes:
             return [*found, *verdict.notes]
         failed = [test for test in expected if test not in set(verdict.passed)]
-        named = {"forged": list(verdict.forged), "broke": list(verdict.broken), "failed": failed}
+        named = {
+            "forged (passes with wrong values)": [each for each in verdict.forged if each in verdict.wrong],
+            "forged (passes with a wrong expectation)": [
+                each for each in verdict.forged if each not in verdict.wrong
+            ],
+            "broke": list(verdict.broken),
+            "failed": failed,
+        }
         for name, tests in named.items():
             if tests:
                 more = f" and {len(tests) - 1} more" if len(tests) > 1 else ""

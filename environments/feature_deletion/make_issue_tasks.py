@@ -55,7 +55,7 @@ def make_issue_tasks(
             try:
                 task = _make(row, checkouts, folder, sandbox, work, packages, restorations, seed, report)
             except EnvironmentTaskError as error:
-                report.refused[str(error)] += 1
+                report.refuse(str(error))
                 continue
         if task is not None:
             report.made += 1

@@ -24,7 +24,7 @@ from tracemill.environments.feature_deletion.delete_features import (
     delete_feature,
     untested_statements,
 )
-from tracemill.environments.feature_deletion.plant_faults import plant_faults
+from tracemill.environments.feature_deletion.plant_faults import difference, plant_faults
 from tracemill.environments.feature_deletion.source_tree import SourceTree, read_source_tree
 from tracemill.environments.feature_deletion.task_texts import Level, task_text
 from tracemill.environments.sandbox.file_trees import remove_tree
@@ -58,18 +58,26 @@ _GUARD_S = 3.0
 class TaskReport:
     """Counts of the features that were tried, made into tasks, and refused by reason.
 
-    `tell` gets the name of each feature before it is tried.
+    `tell` gets the name of each feature before it is tried, `tell_refused` a name and why it is no task.
     """
 
     tried: int = 0
     made: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     tell: Callable[[str], None] = field(default=lambda name: None, repr=False)
+    tell_refused: Callable[[str, str], None] = field(default=lambda name, why: None, repr=False)
+    _name: str = field(default="", repr=False)
 
     def begin(self, name: str) -> None:
         """Count a feature as tried."""
         self.tried += 1
+        self._name = name
         self.tell(name)
+
+    def refuse(self, reason: str, detail: str = "") -> None:
+        """Count the feature tried last as refused."""
+        self.refused[reason] += 1
+        self.tell_refused(self._name, f"{reason}: {detail}" if detail else reason)
 
 
 def make_tasks(
@@ -259,49 +267,50 @@ class TestedRepository:
         deleted: Sequence[str],
         *,
         idle: Path | None = None,
-        faulty: Iterable[Path] = (),
+        faulty: Iterable[tuple[Path, str]] = (),
         may_count: Callable[[str], bool] = lambda test: True,
         may_guard: Callable[[str], bool] = lambda test: True,
     ) -> TaskTests | None:
         """Return the tests of a task with the code `broken`; None, counted in `report`, if refused.
 
         `deleted` are the symbols of functions that it lacks.
-        `idle` is a copy of the code whose bodies return nothing, `faulty` are copies with a fault each. The
-        tests must fail them, and those that bound the reward each fault. `may_count` and `may_guard` choose
-        tests.
+        `idle` is a copy of the code whose bodies return nothing, `faulty` are copies with a fault each, and
+        its name. The tests must fail them, and those that bound the reward each fault. `may_count` and
+        `may_guard` choose tests.
         """
         run = self._run(broken, self.tree.tests)
         failing = [test for test in self.baseline if not run.passed(test) and may_count(test)]
         kept = [test for test in self.baseline if run.passed(test) and may_guard(test)]
         if not failing:
-            return _refuse(report, "no test fails without the feature")
+            return report.refuse("no test fails without the feature")
         if not self._canaries.intersection(failing):
-            return _refuse(report, "no failing test has a canary")
+            return report.refuse("no failing test has a canary")
         if len(kept) < _LEAST_KEPT:
-            return _refuse(report, "nothing stays functional")
+            return report.refuse("nothing stays functional")
         of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
         blank, share = self._blank_tests(failing, idle or broken, deleted)
         exam = self._exam(failing, kept, self._seen | of_feature, blank)
         if idle is not None and passes(self.bed, exam, idle):
-            return _refuse(report, "a body that returns nothing solves it")
+            return report.refuse("a body that returns nothing solves it")
         if share < _LEAST_BLANK or not blank.unguessed:
-            return _refuse(report, "too few failing tests expect a value")
+            return report.refuse("too few failing tests expect a value")
         closed = replace(exam, fail_to_pass=tuple(blank.expected))
-        if any(passes(self.bed, closed, code) for code in faulty):
-            return _refuse(report, "a planted fault solves it")
+        for code, fault in faulty:
+            if passes(self.bed, closed, code):
+                return report.refuse("a planted fault solves it", fault)
         without = judge(self.bed, exam, broken)
         if without.reward != 0.0 or without.forged:
-            return _refuse(report, "reward without the feature")
+            return report.refuse("reward without the feature")
         for _ in range(1 + restorations):
             verdict = judge(self.bed, exam, self.tree.code)
             if verdict.timed_out:
-                return _refuse(report, "the tests of the original ran out of time")
+                return report.refuse("the tests of the original ran out of time")
             if not verdict.solved:
-                return _refuse(report, "the original does not always restore it")
+                return report.refuse("the original does not always restore it")
         return exam
 
-    def _planted_faults(self, feature: Feature, faults: int) -> Iterator[Path]:
-        """Yield copies of the original with one fault each; a copy is gone after it."""
+    def _planted_faults(self, feature: Feature, faults: int) -> Iterator[tuple[Path, str]]:
+        """Yield copies of the original with one fault each, and the fault; a copy is gone after it."""
         untested = untested_statements(self.tree.code, feature, self._lines)
         symbols = [function.symbol for function in feature.functions]
         rng = random.Random(f"{self._seed} {' '.join(symbols)}")
@@ -309,8 +318,9 @@ class TestedRepository:
             with tempfile.TemporaryDirectory(prefix="fault-", dir=self._work) as folder:
                 faulty = Path(folder)
                 shutil.copytree(self.tree.code, faulty, dirs_exist_ok=True)
+                fault = difference((faulty / file).read_text(encoding="utf-8"), text)
                 (faulty / file).write_text(text, encoding="utf-8")
-                yield make_readable(faulty)
+                yield make_readable(faulty), fault
 
     def _exam(
         self,
@@ -398,7 +408,3 @@ def _write_tests(folder: Path, texts: Mapping[str, str]) -> None:
     for file, text in texts.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text, encoding="utf-8")
-
-
-def _refuse(report: TaskReport, reason: str) -> None:
-    report.refused[reason] += 1

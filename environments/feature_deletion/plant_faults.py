@@ -35,6 +35,13 @@ def plant_faults(
         yield file, ast.unparse(ast.fix_missing_locations(tree))
 
 
+def difference(original: str, faulty: str) -> str:
+    """Return the first line that a fault changes, and what it was before."""
+    lines = zip(ast.unparse(parse_python(original)).splitlines(), faulty.splitlines(), strict=False)
+    before, after = next(((one, other) for one, other in lines if one != other), ("", ""))
+    return f"`{after.strip()}` in place of `{before.strip()}`"
+
+
 def _parse(path: Path) -> ast.Module:
     return parse_python(path.read_text(encoding="utf-8"))
 

@@ -83,7 +83,8 @@ class Verdict:
     """Reward of a candidate: the share of `fail_to_pass` that pass; 0 where tampering is found.
 
     `seen` is what the candidate was seen to do, each with its place, that the original does not. `right` says
-    of each blank test that bounds the reward whether it has the right values.
+    of each blank test that bounds the reward whether it has the right values; `wrong` are tests whose blank
+    copy has other values.
     """
 
     reward: float
@@ -93,6 +94,7 @@ class Verdict:
     notes: tuple[str, ...] = ()
     seen: tuple[tuple[str, str], ...] = ()
     right: tuple[bool, ...] = ()
+    wrong: tuple[str, ...] = ()
     seconds: float = 0.0
     runs: tuple[TestRun, ...] = field(default=(), repr=False, compare=False)
 
@@ -156,6 +158,7 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
         tuple(notes),
         tuple(seen),
         tuple(bool(right_values[test]) for test in exam.blank.unguessed),
+        tuple(test for test, is_right in right_values.items() if is_right is False),
         sum(run.seconds for run in runs),
         tuple(runs),
     )

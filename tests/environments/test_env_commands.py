@@ -64,7 +64,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
     assert lines[0].startswith("tasks/orchard-001  function, 1 functions, ")
-    assert lines[2] == "tasks made 2 of 4 features tried"
+    refused = [line for line in lines if line.startswith("no task  orchard/")]
+    assert len(refused) == 2
+    assert any("a planted fault solves it: `" in line for line in refused)
+    assert "tasks made 2 of 4 features tried" in lines
     return folder
 
 

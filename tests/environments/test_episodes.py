@@ -365,6 +365,11 @@ def test_a_reward_below_one_has_its_reasons() -> None:
     bounded = EpisodeJudgement(Verdict(0.25, ("t::a", "t::b"), (), right=(True, False, False, False)), ())
     assert bounded.reasons(("t::a", "t::b")) == ["bounded: 1 of 4 blank tests have the right values"]
     assert failed.reasons(("t::a", "t::b"))[1:] == []
+    forged = EpisodeJudgement(Verdict(0.0, (), (), ("t::a", "t::b"), wrong=("t::b",)), ())
+    assert forged.reasons(()) == [
+        "forged (passes with wrong values): t::b",
+        "forged (passes with a wrong expectation): t::a",
+    ]
 
 
 def test_other_answers_of_a_policy_make_another_session(orchard_tasks: list[Task]) -> None:

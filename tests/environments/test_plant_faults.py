@@ -4,7 +4,7 @@ import ast
 import random
 from pathlib import Path
 
-from tracemill.environments.feature_deletion.plant_faults import plant_faults
+from tracemill.environments.feature_deletion.plant_faults import difference, plant_faults
 
 SOURCE = '''
 class Bill:
@@ -53,3 +53,9 @@ def test_a_fault_lies_in_the_body_of_a_deleted_function_and_is_alone(tmp_path: P
 def test_a_function_without_a_place_has_no_fault(tmp_path: Path) -> None:
     (tmp_path / "bill.py").write_text('def one(x):\n    """One."""\n    return x\n')
     assert changed_lines(tmp_path, ["bill.py::one"], [], 8) == []
+
+
+def test_a_fault_is_told_by_the_line_that_it_changes() -> None:
+    original = "def f(a, b):\n    if a <= b :  # at most\n        return g(a, b)\n"
+    faulty = "def f(a, b):\n    if a < b:\n        return g(a, b)"
+    assert difference(original, faulty) == "`if a < b:` in place of `if a <= b:`"

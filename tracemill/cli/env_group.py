@@ -65,7 +65,10 @@ def make(
         raise EnvironmentTaskError("tasks are made of a repository or of --rows", "one of the two")
     if checkout and rows is None:
         raise EnvironmentTaskError("--checkout is for --rows", "rows that name the repository")
-    report = TaskReport(tell=lambda name: say_start(f"trying {name}"))
+    report = TaskReport(
+        tell=lambda name: say_start(f"trying {name}"),
+        tell_refused=lambda name, why: typer.echo(f"no task  {printable(name)}: {printable(why)}"),
+    )
     issues = [] if rows is None else [*read_issue_rows(rows)]
     is_made = "the tasks named above are made; another --out begins anew"
     with _reported(is_made), tempfile.TemporaryDirectory(prefix="tracemill-sdist-") as folder:
