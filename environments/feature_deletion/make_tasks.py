@@ -45,8 +45,8 @@ RESTORATIONS = 10
 FAULTS = 8
 """Faults planted in a feature, of which its tests have to notice every one."""
 _LEAST_KEPT = 1
-_LEAST_BLANK = 0.25
-"""Share of the tests that count whose blank copy expects more than a guess; others are easier to forge."""
+_LEAST_BLANK, _LEAST_UNGUESSED = 0.5, 0.25
+"""Shares of the tests that count with a blank copy, and with one that expects more than a guess."""
 _MOST_ALONE = 12
 """Functions whose blank copies are run, each in a process of its own."""
 _SLOWEST_TEST_S = 10.0
@@ -164,11 +164,13 @@ class TestedRepository:
 
     def _blank_tests(
         self, failing: Sequence[str], wrong: Path, deleted: Sequence[str]
-    ) -> tuple[BlankTests, float]:
-        """Return blank copies of test functions, each alone, and the share of failing tests that have one.
+    ) -> tuple[BlankTests, bool]:
+        """Return blank copies of test functions, each alone, and whether enough failing tests have one.
 
-        Functions are drawn until there are `_MOST_ALONE`; the share is of what was drawn.
+        Functions are drawn until there are `_MOST_ALONE`; the shares are those of what was drawn.
         """
+        names = {symbol.rpartition("::")[2].rpartition(".")[2] for symbol in deleted}
+        any_attributes = _sets_attributes(deleted)
         functions: defaultdict[TestName, list[str]] = defaultdict(list)
         for test in failing:
             functions[_file(test), _function(test)].append(test)
@@ -179,13 +181,11 @@ class TestedRepository:
             if len(blank.groups) == _MOST_ALONE:
                 break
             drawn += len(functions[function])
-            names = {symbol.rpartition("::")[2].rpartition(".")[2] for symbol in deleted}
             sources = blank_test(self._texts, function, self._answers, names)
             if sources:
-                blank = self._with_function(
-                    blank, sources, functions[function], wrong, _sets_attributes(deleted)
-                )
-        return blank, len(blank.unguessed) / drawn
+                blank = self._with_function(blank, sources, functions[function], wrong, any_attributes)
+        is_unguessed = len(blank.unguessed) >= max(1, _LEAST_UNGUESSED * drawn)
+        return blank, is_unguessed and len(blank.expected) >= _LEAST_BLANK * drawn
 
     def _with_function(
         self,
@@ -288,11 +288,11 @@ class TestedRepository:
         if len(kept) < _LEAST_KEPT:
             return report.refuse("nothing stays functional")
         of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
-        blank, share = self._blank_tests(failing, idle or broken, deleted)
+        blank, is_enough = self._blank_tests(failing, idle or broken, deleted)
         exam = self._exam(failing, kept, self._seen | of_feature, blank)
         if idle is not None and passes(self.bed, exam, idle):
             return report.refuse("a body that returns nothing solves it")
-        if share < _LEAST_BLANK or not blank.unguessed:
+        if not is_enough:
             return report.refuse("too few failing tests expect a value")
         closed = replace(exam, fail_to_pass=tuple(blank.expected))
         for code, fault in faulty:
