@@ -25,7 +25,11 @@ from tracemill.environments.feature_deletion.delete_features import (
     untested_statements,
 )
 from tracemill.environments.feature_deletion.plant_faults import difference, plant_faults
-from tracemill.environments.feature_deletion.source_tree import SourceTree, read_source_tree
+from tracemill.environments.feature_deletion.source_tree import (
+    SourceTree,
+    classes_made_by,
+    read_source_tree,
+)
 from tracemill.environments.feature_deletion.task_texts import Level, task_text
 from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
@@ -34,7 +38,7 @@ from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.verdict.blank_tests import answer_tables, blank_test
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.closed_tests import TestName
-from tracemill.environments.verdict.decide import compare_values, holds_objects
+from tracemill.environments.verdict.decide import compare_values
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.record_values import HELD
@@ -170,7 +174,7 @@ class TestedRepository:
         Functions are drawn until there are `_MOST_ALONE`; the shares are those of what was drawn.
         """
         names = {symbol.rpartition("::")[2].rpartition(".")[2] for symbol in deleted}
-        any_attributes = _sets_attributes(deleted)
+        remade = classes_made_by(self.tree.code, deleted)
         functions: defaultdict[TestName, list[str]] = defaultdict(list)
         for test in failing:
             functions[_file(test), _function(test)].append(test)
@@ -183,7 +187,7 @@ class TestedRepository:
             drawn += len(functions[function])
             sources = blank_test(self._texts, function, self._answers, names)
             if sources:
-                blank = self._with_function(blank, sources, functions[function], wrong, any_attributes)
+                blank = self._with_function(blank, sources, functions[function], wrong, remade)
         is_unguessed = len(blank.unguessed) >= max(1, _LEAST_UNGUESSED * drawn)
         return blank, is_unguessed and len(blank.expected) >= _LEAST_BLANK * drawn
 
@@ -193,11 +197,11 @@ class TestedRepository:
         sources: Mapping[str, BlankSource],
         tests: Sequence[str],
         wrong: Path,
-        any_attributes: bool,
+        remade: Sequence[str],
     ) -> BlankTests:
         """Return blank tests with those of one function that always expect the same, but not of `wrong` code.
 
-        Nor objects where `any_attributes` are right. What they hold themselves is a guess.
+        Nor objects of `remade` classes, whose attributes are free. What they hold themselves is a guess.
         """
         folder = blank.tests / str(len(blank.groups))
 
@@ -224,7 +228,7 @@ class TestedRepository:
         expected = {
             test: values
             for test, values in expected.items()
-            if values and same[test] and not (any_attributes and holds_objects(values))
+            if values and same[test] and not any(f".{name} " in str(values) for name in remade)
         }
         given = compared(wrong).values if expected else {}
         telling = {
@@ -397,11 +401,6 @@ def _file(test: str) -> str:
 def _function(test: str) -> str:
     """Return the name of the test function of a test id."""
     return test.partition("[")[0].rpartition("::")[2]
-
-
-def _sets_attributes(deleted: Sequence[str]) -> bool:
-    """Return whether one of the deleted functions makes an object, whose attributes are free then."""
-    return any(symbol.endswith((".__init__", ".__new__", ".__post_init__")) for symbol in deleted)
 
 
 def _write_tests(folder: Path, texts: Mapping[str, str]) -> None:

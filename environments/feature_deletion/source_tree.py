@@ -2,7 +2,8 @@
 
 import ast
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,8 @@ LEFT_OUT = (
     "*.orig", "*.rej", "*.bak", "*~", "*.swp",
 )  # fmt: skip
 """What a task never holds: history, caches and second copies, from which a deleted feature could be read."""
+_MAKING = ("__init__", "__new__", "__post_init__")
+"""Methods that give an object its attributes."""
 _TEST_FILES = ("test_*.py", "*_test.py")
 _ROOT_TEST_FILES = ("tests.py", "*_tests.py")
 """Test files at the root of a repository alone: inside of a package, such a name may be code."""
@@ -121,6 +124,26 @@ def read_functions(code: Path) -> Iterator[Function]:
         except (SyntaxError, ValueError):
             continue
         yield from _functions(tree, file, text.splitlines(), "")
+
+
+def classes_made_by(code: Path, symbols: Iterable[str]) -> list[str]:
+    """Return the names of classes whose objects these functions make, and of their bases."""
+    bases: dict[str, set[str]] = {}
+    for path in code.rglob("*.py"):
+        with suppress(OSError, SyntaxError, ValueError):
+            for node in ast.walk(parse_python(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    names = (ast.unparse(each).rpartition(".")[2] for each in node.bases)
+                    bases.setdefault(node.name, set()).update(names)
+    owners = [symbol.rpartition("::")[2].rpartition(".") for symbol in symbols]
+    waiting = [owner.rpartition(".")[2] for owner, _, name in owners if name in _MAKING]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += bases.get(name, ())
+    return sorted(found)
 
 
 def _functions(node: ast.AST, file: str, lines: Sequence[str], within: str) -> Iterator[Function]:

@@ -14,6 +14,7 @@ Before the number may stand what is asked of a value, and a space: `near:R:A`, w
 absolute difference, one of `QUESTIONS`, or `made` for equality with what the repository makes.
 """
 MADE = "made"
+_LONGEST_MATCHED = 2_000
 QUESTIONS: dict[str, Callable[[Any, Any], bool]] = {
     "in": lambda found, part: part in found,
     "not in": lambda found, part: part not in found,
@@ -23,6 +24,7 @@ QUESTIONS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
+    "match": lambda found, pattern: re.search(pattern, found[:_LONGEST_MATCHED]) is not None,
 }
 """What may be asked of a text or a number."""
 _PART = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(-?\d{1,400}(?:/\d{1,400})?)""")
@@ -130,7 +132,7 @@ def answers(asked: str, found: str, text: str) -> bool:
         return found == text or _are_close(found, text, float(relative), float(absolute))
     try:
         return QUESTIONS[asked](_value_of(found), _value_of(text))
-    except (ValueError, TypeError, SyntaxError, AttributeError, ArithmeticError):
+    except (ValueError, TypeError, SyntaxError, AttributeError, ArithmeticError, re.error):
         return False
 
 

@@ -96,17 +96,23 @@ class KnownNames:
 
         They are none of the names of `deleted` functions.
         """
-        if isinstance(expression, ast.Name):
-            values, others = self.values_of(expression.id, known), {**known, expression.id: ()}
-            return bool(values) and all(self.makes_object(each, others, deleted) for each in values)
+        values = self.values_of(expression.id, known) if isinstance(expression, ast.Name) else ()
+        if values:
+            others = {**known, expression.id: ()}  # pyright: ignore[reportAttributeAccessIssue]
+            return self._are_made(values, others, deleted)
         if isinstance(expression, ast.Call):
-            names = [*_dotted(expression.func)]
-            is_imported = bool(names) and names[-1] in self._imported and names[-1] not in known
             given = [*expression.args, *(each.value for each in expression.keywords)]
-            return is_imported and not {*names} & {*deleted} and self._are_made(given, known, deleted)
+            return self._is_made(expression.func, known, deleted) and self._are_made(given, known, deleted)
+        if isinstance(expression, ast.Name | ast.Attribute):
+            return self._is_made(expression, known, deleted)
         parts = [each for each in ast.iter_child_nodes(expression) if isinstance(each, ast.expr)]
         is_container = isinstance(expression, ast.List | ast.Tuple | ast.Set | ast.Dict | ast.BinOp)
         return is_container and self._are_made(parts, known, deleted)
+
+    def _is_made(self, named: ast.expr, known: Bindings, deleted: Collection[str]) -> bool:
+        names = [*_dotted(named)]
+        is_imported = bool(names) and names[-1] in self._imported and names[-1] not in known
+        return is_imported and not {*names} & {*deleted}
 
     def _are_made(self, parts: Iterable[ast.expr], known: Bindings, deleted: Collection[str]) -> bool:
         return all(self.holds(each, known) or self.makes_object(each, known, deleted) for each in parts)

@@ -28,7 +28,8 @@ METHODS = {
     "assertGreaterEqual": ">=",
 }
 """Methods of `unittest` that ask one."""
-_OF_TEXTS = ("startswith", "endswith")
+_OF_TEXTS = ("startswith", "endswith", "match")
+_CAUGHT = "__caught__"
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,9 @@ def question_of(node: ast.Compare | ast.Call) -> Question | None:
     name, given = called_name(node), {each.arg or "": each.value for each in node.keywords}
     if name in METHODS and len(node.args) == 2:
         return _of_sides(node.args[0], METHODS[name], node.args[1])
-    if name in _OF_TEXTS and len(node.args) == 1 and isinstance(node.func, ast.Attribute):
-        return _with(node.args[0], name, node.func.value)
+    if name in _OF_TEXTS and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        is_asked = name != "match" or _is_message(node.func.value)
+        return _with(node.args[0], name, node.func.value) if is_asked else None
     if name == "assertAlmostEqual" and len(node.args) in (2, 3):
         places = node.args[2] if len(node.args) == 3 else given.get("places")
         allowed = _number(given.get("delta"), 0.5 * 10.0 ** -_number(places, 7))
@@ -63,6 +65,49 @@ def question_of(node: ast.Compare | ast.Call) -> Question | None:
         relative, absolute = _number(given.get("rel_tol"), 1e-9), _number(given.get("abs_tol"), 0.0)
         return _either(node.args[0], node.args[1], f"near:{relative}:{absolute}")
     return None
+
+
+def ask_for_messages(tree: ast.Module) -> None:
+    """Let tests ask for the messages of exceptions behind the block that raises them.
+
+    `with raises(E, match="red"):` becomes `with raises(E) as caught:`, followed by an assertion.
+    """
+    _Messages().visit(tree)
+
+
+class _Messages(ast.NodeTransformer):
+    def visit_With(self, node: ast.With) -> ast.AST | list[ast.AST]:
+        """Return a block and the assertions behind it."""
+        self.generic_visit(node)
+        asked = [_message(each) for each in node.items]
+        return [node, *(each for each in asked if each is not None)]
+
+
+def _message(item: ast.withitem) -> ast.Assert | None:
+    """Take the pattern from a call that catches an exception; return an assertion of the message."""
+    call, caught = item.context_expr, item.optional_vars or ast.Name(_CAUGHT, ast.Store())
+    if not isinstance(call, ast.Call) or not isinstance(caught, ast.Name) or not call.args:
+        return None
+    name, patterns = called_name(call), [each for each in call.keywords if each.arg == "match"]
+    if name == "raises" and patterns:
+        [pattern], call.keywords = patterns, [each for each in call.keywords if each.arg != "match"]
+        asked, attribute = pattern.value, "value"
+    elif name == "assertRaisesRegex" and len(call.args) == 2 and isinstance(call.func, ast.Attribute):
+        asked, attribute, call.func.attr = call.args.pop(), "exception", "assertRaises"
+    else:
+        return None
+    item.optional_vars = caught
+    error = ast.Attribute(ast.Name(caught.id, ast.Load()), attribute, ast.Load())
+    message = ast.Call(ast.Name("str", ast.Load()), [error], [])
+    return ast.Assert(ast.Call(ast.Attribute(message, "match", ast.Load()), [asked], []), None)
+
+
+def _is_message(subject: ast.expr) -> bool:
+    """Return whether a text is the message of an exception, as `ask_for_messages` writes it."""
+    if not isinstance(subject, ast.Call) or called_name(subject) != "str" or len(subject.args) != 1:
+        return False
+    [error] = subject.args
+    return isinstance(error, ast.Attribute) and error.attr in ("value", "exception")
 
 
 def _of_sides(left: ast.expr, asked: str, right: ast.expr) -> Question | None:

@@ -156,8 +156,9 @@ def test_values():
     assert __expected__(5) == bool(f(5).ok)
     for given, found in (('c', None),):
         assert __expected__(6) == f(given)
-    with raises(__raised__):
-        f(6)"""
+    with raises(__raised__) as __caught__:
+        f(6)
+    assert __expected__('match 7') == str(__caught__.value)"""
     )
     assert (
         blank(source, "test_methods")
@@ -224,6 +225,38 @@ def test_questions_are_answered_outside(line: str, asked: str, answer: str, righ
     assert [compare_values(wanted, each)["a"] for each in found] == [True, False, None, False]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "with raises(ValueError, match='red .*'):\n        f()",
+            "with raises(__raised__) as __caught__:\n        f()\n"
+            "    assert __expected__('match 1') == str(__caught__.value)",
+        ),
+        (
+            "with pytest.raises(ValueError, match='red .*') as caught:\n        f()\n    g(caught)",
+            "with pytest.raises(__raised__) as caught:\n        f()\n"
+            "    assert __expected__('match 1') == str(caught.value)\n    g(caught)",
+        ),
+        (
+            "with self.assertRaisesRegex(ValueError, 'red .*'):\n        f()",
+            "with self.assertRaises(__raised__) as __caught__:\n        f()\n"
+            "    assert __expected__('match 1') == str(__caught__.exception)",
+        ),
+    ],
+)
+def test_messages_of_exceptions_are_asked_for_outside(before: str, after: str) -> None:
+    head = "def test_it(self):\n    "
+    [source] = blank_files({"t.py": head + before}, ("t.py", "test_it")).values()
+    assert (source.text, source.answers) == (head + after, {"match 1": "'red .*'"})
+    found = [{"a": {"match 1": [text]}} for text in ("'is red now'", "'is rod now'", "7")]
+    assert [compare_values({"a": {"match 1": ["'red .*'"]}}, each)["a"] for each in found] == [
+        True,
+        False,
+        False,
+    ]
+
+
 def test_what_a_question_asks_is_no_answer_where_it_is_held_or_guessed() -> None:
     source = "POEM = 'of harbor and city'\n\ndef test_it():\n    assert {} in f(POEM)"
     for part, is_guess in (("'harbor-and'", True), ("'harbour'", False)):
@@ -262,6 +295,15 @@ def test_what_a_question_asks_is_no_answer_where_it_is_held_or_guessed() -> None
         ),
         ("from lib import Text\n", "assert f() == [Text('red')] * 2 + [3]", "", "assert ?made == f()"),
         ("from lib import Text\n", "assert f() == Text(g())", "", None),
+        ("from lib import Text\n", "assert f() is Text.RED", "", "assert ?made == f()"),
+        ("from lib import Text\n", "assert f() == Text.gone", "", None),
+        ("from lib import RED\n", "assert f() == (RED, 1)", "", "assert ?made == f()"),
+        (
+            "from lib import Text\n",
+            "for x, want in [(1, Text.RED), (2, Text.BLUE)]:\n        assert f(x) is want",
+            "",
+            "for x, want in [(1, None), (2, None)]:\n        assert ?made == f(x)",
+        ),
         ("from lib import gone\n", "assert f() == gone('red')", "", None),
         ("from lib import Text\n", "Text = g()\n    assert f() == Text('red')", "", None),
         (
