@@ -29,7 +29,7 @@ from tracemill.environments.verdict.known_names import (
     outer_functions,
     reads_of,
 )
-from tracemill.environments.verdict.questions import METHODS, Question, ask_for_messages, question_of
+from tracemill.environments.verdict.questions import METHODS, AskedValue, ask_for_messages, question_of
 from tracemill.environments.verdict.record_values import EXPECTED, RAISED
 
 _KINDS = ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")
@@ -135,7 +135,7 @@ class _Blanks(ast.NodeTransformer):
         self._function: Function | None = None
         self._count = len(asked)
         self._asked = asked
-        self._questions: dict[ast.AST, Question] = {}
+        self._questions: dict[ast.AST, AskedValue] = {}
         self._sides: dict[ast.expr, _Scope] = {}
         """Expected values, and where they stand."""
         self._equalities: set[ast.Compare] = set()
@@ -299,7 +299,7 @@ class _Blanks(ast.NodeTransformer):
         self._count += 1
         return _call(EXPECTED, ast.Constant(f"{asked} {self._count}" if asked else self._count))
 
-    def _answered(self, node: ast.AST, question: Question) -> ast.AST:
+    def _answered(self, node: ast.AST, question: AskedValue) -> ast.AST:
         """Return a comparison of a placeholder with what a question is about."""
         placeholder, subject = self._placeholder(question.asked), self.generic_visit(question.subject)
         self._asked[str(ast.literal_eval(placeholder.args[0]))] = question.text

@@ -33,15 +33,15 @@ _CAUGHT = "__caught__"
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked of the value of `subject`, with the recorded `text` of a literal."""
+class AskedValue:
+    """A value, of `subject`, of which something is `asked` with the recorded `text` of a literal."""
 
     asked: str
     text: str
     subject: ast.expr
 
 
-def question_of(node: ast.Compare | ast.Call) -> Question | None:
+def question_of(node: ast.Compare | ast.Call) -> AskedValue | None:
     """Return the question of a comparison, or a call that compares; None if it asks none with a literal."""
     if isinstance(node, ast.Compare):
         if len(node.ops) > 1:
@@ -76,6 +76,8 @@ def ask_for_messages(tree: ast.Module) -> None:
 
 
 class _Messages(ast.NodeTransformer):
+    """Takes patterns from blocks that catch exceptions, and asserts them behind."""
+
     def visit_With(self, node: ast.With) -> ast.AST | list[ast.AST]:
         """Return a block and the assertions behind it."""
         self.generic_visit(node)
@@ -110,14 +112,14 @@ def _is_message(subject: ast.expr) -> bool:
     return isinstance(error, ast.Attribute) and error.attr in ("value", "exception")
 
 
-def _of_sides(left: ast.expr, asked: str, right: ast.expr) -> Question | None:
+def _of_sides(left: ast.expr, asked: str, right: ast.expr) -> AskedValue | None:
     """Return the question of a comparison of two sides of which one is a literal."""
     if "in" in asked:
         return _with(left, asked, right)
     return (_with(right, asked, left) or _with(left, _TURNED[asked], right)) if asked else None
 
 
-def _approximate(side: ast.expr, subject: ast.expr) -> Question | None:
+def _approximate(side: ast.expr, subject: ast.expr) -> AskedValue | None:
     """Return the question of a comparison with `approx`, with its tolerance."""
     if not isinstance(side, ast.Call) or called_name(side) != "approx" or len(side.args) != 1:
         return None
@@ -128,7 +130,7 @@ def _approximate(side: ast.expr, subject: ast.expr) -> Question | None:
     return _with(side.args[0], f"near:{relative}:{_number(given.get('abs'), 1e-12)}", subject)
 
 
-def _difference(left: ast.expr, asked: str, right: ast.expr) -> Question | None:
+def _difference(left: ast.expr, asked: str, right: ast.expr) -> AskedValue | None:
     """Return the question of `abs(f(x) - 2.5) < 0.1`."""
     if asked not in ("<", "<=") or not isinstance(left, ast.Call) or called_name(left) != "abs":
         return None
@@ -138,11 +140,11 @@ def _difference(left: ast.expr, asked: str, right: ast.expr) -> Question | None:
     return _either(inside.left, inside.right, f"near:0:{_number(right, 0.0)}")
 
 
-def _either(one: ast.expr, other: ast.expr, asked: str) -> Question | None:
+def _either(one: ast.expr, other: ast.expr, asked: str) -> AskedValue | None:
     return _with(other, asked, one) or _with(one, asked, other)
 
 
-def _with(literal: ast.expr, asked: str, subject: ast.expr) -> Question | None:
+def _with(literal: ast.expr, asked: str, subject: ast.expr) -> AskedValue | None:
     """Return a question with a literal that no guess gives."""
     try:
         value = ast.literal_eval(literal)
@@ -151,7 +153,7 @@ def _with(literal: ast.expr, asked: str, subject: ast.expr) -> Question | None:
     is_plain = isinstance(value, str | bytes | int | float) and not isinstance(value, bool)
     if not asked.startswith("near:") and (not is_plain or is_guessed(literal)):
         return None
-    return Question(asked, plain_text(value), subject)
+    return AskedValue(asked, plain_text(value), subject)
 
 
 def _is_number(node: ast.expr | None) -> bool:
