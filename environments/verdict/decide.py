@@ -29,6 +29,8 @@ QUESTIONS: dict[str, Callable[[Any, Any], bool]] = {
 """What may be asked of a text or a number."""
 _PART = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(-?\d{1,400}(?:/\d{1,400})?)""")
 """A text or a number within a recorded value."""
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|<[\w.]+ ?|\w+=|;|>|[^'"<>;=\w]+|\w+""")
+"""A part of a recorded value with objects: `<module.Class a=1;b=2;>`."""
 _BRACKETS = str.maketrans("[]", "()")
 
 
@@ -120,9 +122,31 @@ def holds_objects(values: Mapping[str, Sequence[str]]) -> bool:
 def _agree(asked: str, found: Sequence[str], texts: Sequence[str]) -> bool:
     """Return whether values are what is asked of them; with equality alone, by their texts."""
     return len(found) == len(texts) and all(
-        one == other if asked in ("", MADE) else answers(asked, one, other)
+        one == other or _has_attributes(one, other) if asked in ("", MADE) else answers(asked, one, other)
         for one, other in zip(found, texts, strict=True)
     )
+
+
+def _has_attributes(found: str, text: str) -> bool:
+    """Return whether a recorded value is another one, but for more attributes, which are in order."""
+    ours, theirs = _TOKEN.findall(found), _TOKEN.findall(text)
+    place = 0
+    for token in theirs:
+        while place < len(ours) and ours[place] != token and ours[place].endswith("="):
+            place = _behind(ours, place)
+        if place == len(ours) or ours[place] != token:
+            return False
+        place += 1
+    return place == len(ours)
+
+
+def _behind(tokens: Sequence[str], place: int) -> int:
+    """Return the place behind an attribute and its value."""
+    depth = 0
+    while place < len(tokens) and (depth or tokens[place] != ";"):
+        depth += tokens[place].startswith("<") - (tokens[place] == ">")
+        place += 1
+    return place + 1
 
 
 def answers(asked: str, found: str, text: str) -> bool:

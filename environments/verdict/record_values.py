@@ -167,5 +167,5 @@ def _object_text(value: object) -> str:
     if not attributes:
         raise TypeError(kind.__name__)
     named = sorted(each for each in attributes.items() if not each[0].startswith("__"))
-    inside = ", ".join(f"{name}={_text(each)}" for name, each in named)
-    return f"{OBJECT}{base.__module__}.{base.__qualname__} {inside}>"
+    inside = "".join(f"{name}={_text(each)};" for name, each in named)
+    return f"{OBJECT}{base.__module__}.{base.__name__} {inside}>"

@@ -816,20 +816,26 @@ def test_objects_are_told_by_their_class_and_attributes() -> None:
     here = Money.__module__
     assert (
         plain_text([Money(3), Money(4)])
-        == f"[<{here}.Money cents=3, currency='EUR'>, <{here}.Money cents=4, currency='EUR'>]"
+        == f"[<{here}.Money cents=3;currency='EUR';>, <{here}.Money cents=4;currency='EUR';>]"
     )
     assert plain_text(Euro(3)) == plain_text(Money(3))
-    assert plain_text(Version(1, 2)) == f"<{here}.Version parts=(1, 2)>"
+    assert plain_text(Version(1, 2)) == f"<{here}.Version parts=(1, 2);>"
     assert plain_text(PosixPath("a/b")) == "path 'a/b'"
     nothing = (ValueError("x"), Money, len, test_tables_may_be_named, object(), sys, re.compile("a"))
     assert [plain_text(each) for each in nothing] == [""] * len(nothing)
 
 
 def test_an_object_with_another_attribute_is_neither_right_nor_forged() -> None:
-    right, other = "<it.Money cents=300>", "<it.Money cents=301>"
+    right, other = "<it.Money cents=300;>", "<it.Money cents=301;>"
+    more = "<it.Money at=<it.Place x=1;>;cents=300;note='a; >';>"
     for number, wanted, found, is_right in (
         ("1", right, right, True),
         ("1", f"[{right}]", f"[{other}]", None),
+        ("1", right, more, True),
+        ("1", f"[{right}, {more}, 'a']", f"[{more}, {more}, 'a']", True),
+        ("1", more, right, None),
+        ("1", f"({right}, 2)", f"({more}, 3)", None),
+        ("1", f"({right}, 2)", f"({more}, 2, 3)", None),
         ("1", "300", other, None),
         ("1", "'<a'", "'<b'", False),
         ("made 1", "300", "300", True),
@@ -838,8 +844,8 @@ def test_an_object_with_another_attribute_is_neither_right_nor_forged() -> None:
     ):
         assert compare_values({"a": {number: [wanted]}}, {"a": {number: [found]}}) == {"a": is_right}
     held = held_by("def test_it(): assert f(300, 'EUR') == 'x'")
-    assert held.let_guess({"1": ["<it.Money cents=300, currency='EUR'>"]})
-    assert not held.let_guess({"1": ["<it.Money cents=301, currency='EUR'>"]})
+    assert held.let_guess({"1": ["<it.Money cents=300;currency='EUR';>"]})
+    assert not held.let_guess({"1": ["<it.Money cents=301;currency='EUR';>"]})
 
 
 def test_what_tests_compare_is_recorded_by_test() -> None:
