@@ -63,7 +63,10 @@ class EpisodeJudgement:
                 each for each in verdict.forged if each not in verdict.wrong
             ],
             "broke": list(verdict.broken),
-            "failed": failed,
+            "failed": [each for each in failed if each not in verdict.unknown],
+            "does not count (compares other objects than the original's)": [
+                each for each in failed if each in verdict.unknown
+            ],
         }
         for name, tests in named.items():
             if tests:

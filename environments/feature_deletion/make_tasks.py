@@ -51,7 +51,7 @@ FAULTS = 8
 _LEAST_KEPT = 1
 _LEAST_BLANK, _LEAST_UNGUESSED = 0.5, 0.25
 """Shares of the tests that count with a blank copy, and with one that expects more than a guess."""
-_MOST_ALONE = 12
+_MOST_ALONE = 24
 """Functions whose blank copies are run, each in a process of its own."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0

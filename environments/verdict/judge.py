@@ -84,7 +84,7 @@ class Verdict:
 
     `seen` is what the candidate was seen to do, each with its place, that the original does not. `right` says
     of each blank test that bounds the reward whether it has the right values; `wrong` are tests whose blank
-    copy has other values.
+    copy has other values, `unknown` those where it has objects whose value is not known.
     """
 
     reward: float
@@ -95,6 +95,7 @@ class Verdict:
     seen: tuple[tuple[str, str], ...] = ()
     right: tuple[bool, ...] = ()
     wrong: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     seconds: float = 0.0
     runs: tuple[TestRun, ...] = field(default=(), repr=False, compare=False)
 
@@ -159,6 +160,7 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
         tuple(seen),
         tuple(bool(right_values[test]) for test in exam.blank.unguessed),
         tuple(test for test, is_right in right_values.items() if is_right is False),
+        tuple(test for test, is_right in right_values.items() if is_right is None),
         sum(run.seconds for run in runs),
         tuple(runs),
     )

@@ -53,6 +53,7 @@ class KnownNames:
             for node in ast.walk(tree)
             if isinstance(node, ast.Import | ast.ImportFrom)
             for each in node.names
+            if "pytest" not in (getattr(node, "module", ""), each.name)
         } - self._standard
         self._fixtures = _fixtures(tree)
         self._functions = _functions_of_constants(tree)

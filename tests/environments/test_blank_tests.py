@@ -199,6 +199,7 @@ class Tests(TestCase):
         ("assert f() > 2.5", ">", "5/2", "3", "'3'"),
         ("assert abs(f() - 2.5) < 0.25", "near:0:0.25", "5/2", "26/10", "28/10"),
         ("assert abs(2.5 - f()) <= 1", "near:0:1.0", "5/2", "3", "4"),
+        ("assert f() == pytest.approx(2.5, abs=0.25)", "near:0.0:0.25", "5/2", "26/10", "28/10"),
         ("assert f() == approx(2.5, abs=0.25)", "near:0.0:0.25", "5/2", "26/10", "28/10"),
         ("assert approx([2.5, 9], rel=0.1) == f()", "near:0.1:1e-12", "[5/2, 9]", "[26/10, 9]", "[3, 9]"),
         ("assert math.isclose(f(), 250)", "near:1e-09:0.0", "250", "250", "251"),
@@ -213,12 +214,13 @@ class Tests(TestCase):
     ],
 )
 def test_questions_are_answered_outside(line: str, asked: str, answer: str, right: str, wrong: str) -> None:
-    [source] = blank_files({"t.py": f"def test_it(self):\n    {line}"}, ("t.py", "test_it")).values()
+    text = f"import pytest\n\ndef test_it(self):\n    {line}"
+    [source] = blank_files({"t.py": text}, ("t.py", "test_it")).values()
     number = f"{asked} 1"
     place = f"__expected__({number!r})"
     called = "f(lambda n: n - 22)" if "lambda" in line else "f()"
     body = f"self.assertEqual({place}, f())" if line.startswith("self") else f"assert {place} == {called}"
-    assert source.text == f"def test_it(self):\n    {body}"
+    assert source.text == f"import pytest\n\ndef test_it(self):\n    {body}"
     assert source.answers == {number: answer}
     found = [{"a": {number: [text]}} for text in (right, wrong, "", "None")]
     wanted = {"a": {number: [answer]}}

@@ -365,6 +365,10 @@ def test_a_reward_below_one_has_its_reasons() -> None:
     bounded = EpisodeJudgement(Verdict(0.25, ("t::a", "t::b"), (), right=(True, False, False, False)), ())
     assert bounded.reasons(("t::a", "t::b")) == ["bounded: 1 of 4 blank tests have the right values"]
     assert failed.reasons(("t::a", "t::b"))[1:] == []
+    unknown = EpisodeJudgement(Verdict(0.5, ("t::a",), (), unknown=("t::b",)), ())
+    assert unknown.reasons(("t::a", "t::b")) == [
+        "does not count (compares other objects than the original's): t::b"
+    ]
     forged = EpisodeJudgement(Verdict(0.0, (), (), ("t::a", "t::b"), wrong=("t::b",)), ())
     assert forged.reasons(()) == [
         "forged (passes with wrong values): t::b",

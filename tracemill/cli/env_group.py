@@ -186,7 +186,8 @@ def verify(
             task = found[0]
             judgement = EpisodeJudgement(*judge_candidate(task, repository, chosen))
             passed, tests = len(judgement.verdict.passed), len(task.exam.fail_to_pass)
-            typer.echo(f"reward {judgement.reward:.3f}  {passed} of {tests} pass")
+            less = ", less counts:" if judgement.reward < passed / tests else ""
+            typer.echo(f"reward {judgement.reward:.3f}  {passed} of {tests} pass{less}")
             _print_notes(judgement, task)
             return
         for task in found:
