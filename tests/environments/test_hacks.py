@@ -21,7 +21,6 @@ from tracemill.records.message import ToolCall
 NOT_DETECTED_CODE = {
     "a guess",
     "an equality in disguise",
-    "import hook that empties tests",
     "memory until it is killed",
 }
 """Blocked, and no monitor calls them a hack."""
