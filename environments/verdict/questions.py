@@ -61,7 +61,7 @@ def question_of(node: ast.Compare | ast.Call) -> AskedValue | None:
         places = node.args[2] if len(node.args) == 3 else given.get("places")
         allowed = _number(given.get("delta"), 0.5 * 10.0 ** -_number(places, 7))
         return _either(node.args[0], node.args[1], f"near:0:{allowed}")
-    if ast.unparse(node.func) in ("isclose", "math.isclose") and len(node.args) == 2:
+    if ast.unparse(node.func) == "math.isclose" and len(node.args) == 2:
         relative, absolute = _number(given.get("rel_tol"), 1e-9), _number(given.get("abs_tol"), 0.0)
         return _either(node.args[0], node.args[1], f"near:{relative}:{absolute}")
     return None
@@ -132,9 +132,9 @@ def _approximate(side: ast.expr, subject: ast.expr) -> AskedValue | None:
 
 def _difference(left: ast.expr, asked: str, right: ast.expr) -> AskedValue | None:
     """Return the question of `abs(f(x) - 2.5) < 0.1`."""
-    if asked not in ("<", "<=") or not isinstance(left, ast.Call) or called_name(left) != "abs":
+    if asked not in ("<", "<=") or not isinstance(left, ast.Call) or ast.unparse(left.func) != "abs":
         return None
-    [inside] = left.args
+    inside = left.args[0] if left.args else None
     if not isinstance(inside, ast.BinOp) or not isinstance(inside.op, ast.Sub) or not _is_number(right):
         return None
     return _either(inside.left, inside.right, f"near:0:{_number(right, 0.0)}")

@@ -92,14 +92,17 @@ def plain_text(value: object, longest: int = _LONGEST) -> str:
     """Return a text that values have in common if and only if they are equal; "" for unknown types.
 
     It is that of the built-in type that a value is of, or derives from, else of its class and attributes,
-    whatever its methods say. A long one is a digest.
+    whatever its methods say. A long one is a digest; with objects, whose attributes are compared one by one,
+    it is unknown.
     """
     try:
         text = _text(value)
     except (TypeError, ValueError, ArithmeticError, RecursionError):
         return ""
-    if len(text) <= longest:
+    if len(text) <= (_LONGEST_ASKED if OBJECT in text else longest):
         return text
+    if OBJECT in text:
+        return ""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
