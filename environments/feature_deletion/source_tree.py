@@ -128,15 +128,15 @@ def read_functions(code: Path) -> Iterator[Function]:
 
 def classes_made_by(code: Path, symbols: Iterable[str]) -> list[str]:
     """Return the names of classes whose objects these functions make, and of their bases."""
+    owners = [symbol.rpartition("::")[2].rpartition(".") for symbol in symbols]
+    waiting = [owner.rpartition(".")[2] for owner, _, name in owners if name in _MAKING]
     bases: dict[str, set[str]] = {}
-    for path in code.rglob("*.py"):
+    for path in code.rglob("*.py") if waiting else ():
         with suppress(OSError, SyntaxError, ValueError):
             for node in ast.walk(parse_python(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ClassDef):
                     names = (ast.unparse(each).rpartition(".")[2] for each in node.bases)
                     bases.setdefault(node.name, set()).update(names)
-    owners = [symbol.rpartition("::")[2].rpartition(".") for symbol in symbols]
-    waiting = [owner.rpartition(".")[2] for owner, _, name in owners if name in _MAKING]
     found: set[str] = set()
     while waiting:
         name = waiting.pop()
