@@ -15,7 +15,8 @@ _STAND_IN = re.compile(
     r"(?i)example|sample|dummy|placeholder|your[_\- ]?|change[_\-]?(?:me|this|it)|x{4,}|\*{3,}|\.{3}|"
     r"redacted|insert|not[-_ ]?an?[-_ ]|lorem|ipsum|undefined|<[a-z_]"
 )
-_SHORT_STAND_IN = re.compile(r"(?i)fake|mock|todo|foo(?![a-z])|bar(?![a-z])|baz|null|none\b")
+# `foo` and its like stand alone or in a row; among other letters they occur in a password by chance.
+_SHORT_STAND_IN = re.compile(r"(?i)fake|mock|todo|(?<![a-z])(?:my)?(?:foo|bar|baz|qux)+(?![a-z])|null|none\b")
 _SEALED = re.compile(
     r"(?:ENC|SEC)[\[(]|\{cipher\}|\{aes\}|encrypted:[A-Za-z0-9+/=]{16}|vault:v\d+:|\$ANSIBLE_VAULT|AQICAH|U2FsdGVkX1|Ag[AB][A-Za-z0-9+/]{96,}={0,2}$"
     r"|-----BEGIN (?:PGP MESSAGE|AGE ENCRYPTED)"

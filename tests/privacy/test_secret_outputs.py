@@ -608,6 +608,13 @@ def test_the_last_line_is_of_the_last_command(front: str) -> None:
             assert value not in content, (make, line)
 
 
+@pytest.mark.parametrize("value", ["gbabazuglx", "gbkbgkhbaz", "bazuglxqha", "hlqtvkyfoo", "ruglxhebar"])
+def test_three_letters_of_a_placeholder_do_not_keep_a_password(value: str) -> None:
+    for harness in HARNESS_NAMES:
+        assert value not in _result(harness, "git pull && pass show x", f"Already up to date.\n{value}")
+        assert "foobaz" in _result(harness, "git pull && pass show x", "Already up to date.\nfoobaz")
+
+
 def test_words_in_a_column_of_secrets_go() -> None:
     words = "quartz velvet gmoxu lantern"
     rows = f"north|{words}\nsouth|-\nblue velvet lantern shirt|x"
