@@ -9,10 +9,13 @@ from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS, SETTING_WORD
 
 _LEAST, _MOST = 8, 64  # characters
 # A run of letters or digits begins behind neither, so that it can be read in one way only.
-_SHAPE = re.compile(r"[^\W\d_]{3,}(?:[-_.@+!#$%&*]?(?:(?<![^\W\d_])[^\W\d_]{2,}|(?<!\d)\d+))*[!#$%&*?.]{0,2}")
+_SHAPE = re.compile(
+    r"[^\W\d_]{3,}(?:[-_.@+!#$%&*]?(?:(?<![^\W\d_])[^\W\d_]{2,}|(?<!\d)\d+))*[-_+!#$%&*?.]{0,2}"
+)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_A-Za-z]+")
 _PHRASE = re.compile(r"[a-z]{3,12}(?P<joint>[-_. ])[a-z]{3,12}(?:(?P=joint)[a-z]{3,12}){2,6}")
 _SHORT_PHRASE = re.compile(r"[a-z]{3,12}-[a-z]{3,12}-[a-z]{3,12}")
+_CHAIN = re.compile(r"[a-z]{2,16}(?:-[a-z]{2,16}){3,7}")
 _NUMBER = re.compile(r"\d+")
 _LEET = re.compile(r"(?=[^a-z]*[a-z])[A-Z][a-z0-9@$!]{3,14}[-_.@]\d{2,4}")
 # Names of formats, algorithms, platforms and versions, which hold numbers too.
@@ -54,6 +57,14 @@ def is_numbered_words(value: str) -> bool:
 def is_word_phrase(value: str) -> bool:
     """Tell whether a value is four small words or more with the same joint, most of them no words of code."""
     return _PHRASE.fullmatch(value) is not None and _are_own(re.split(r"[-_. ]", value))
+
+
+def is_word_chain(value: str) -> bool:
+    """Tell whether a value is four small words or more joined by hyphens, words of code among them or not.
+
+    It is a password only where nothing but a password can stand.
+    """
+    return _CHAIN.fullmatch(value) is not None and not is_stand_in(value)
 
 
 def is_short_phrase(value: str) -> bool:

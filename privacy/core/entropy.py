@@ -8,6 +8,7 @@ import string
 from functools import lru_cache
 from itertools import pairwise
 
+from tracemill.privacy.core.letter_pairs import is_drawn_letters
 from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS, SPEECH
 
 # Stand-ins of documentation, templates and masks.
@@ -24,11 +25,11 @@ _SEALED = re.compile(
 # Words of code and prose about secrets; a value with digits and symbols may still hold them.
 _ABOUT = re.compile(
     r"(?i)passw|secret|passphrase|token|credential|12345|abcdef|qwerty|default|invalid|required|optional|"
-    r"hidden|masked|string|true|false|(?:env|environ|getenv|config|settings)(?![a-z])|(?<![a-z])test"
+    r"hidden|masked|string|(?<![a-z])(?:true|false)(?![a-z])|(?:env|environ|getenv|config|settings)(?![a-z])|(?<![a-z])test"
 )
 # Code, templates, paths, addresses, times.
 _CODE = re.compile(
-    r"^(?:\$[A-Za-z_{(]|%[(\w]|[{(<\[/\\]|@\w+[/(]|\.|~/|&\w+;|&[a-z_]\w*$|\*+\w+$)|[{}()<>]|\[\^|\.\*|\.\+|\\[wdsSDWb]|::|"
+    r"^(?:\$[A-Za-z_{(]|%[(\w]|[{(<\[/\\]|@\w+[/(]|\.(?:[./]|[A-Za-z_]{3})|~/|&\w+;|&[a-z_]\w*$|\*+\w+$)|[{}()<>]|\[\^|\.\*|\.\+|\\[wdsSDWb]|::|"
     r"^\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?$|^https?:|sha\d{1,3}[:-]|^[A-Za-z]:[\\/]|->|=>|\|\||"
     r"^(?:self|this|process|os|req|request|ctx|args|opts|options|props|params|data|user|app)\."
 )
@@ -148,14 +149,14 @@ def is_random(value: str) -> bool:
 def is_password(value: str) -> bool:
     """Tell whether a value could have been chosen as a password.
 
-    It has six characters or more and no blank, and letters with digits or symbols, or letters in both cases
-    that are no words.
+    It has six characters or more and no blank, and letters with digits or symbols, or letters that are no
+    words.
     """
     if not 6 <= len(value) <= 128 or _BLANK.search(value) or _PATH.match(value):
         return False
     if not _LETTER.search(value) or _IDEOGRAPH.search(value) or is_stand_in(value):
         return False
-    if _DIGIT_OR_SPECIAL.search(value):
+    if _DIGIT_OR_SPECIAL.search(value) or is_drawn_letters(value):
         return True
     return (
         len(value) >= 8
@@ -219,7 +220,7 @@ def is_noise(value: str) -> bool:
         digits >= 2
         and _SPECIAL.search(value) is not None
         and entropy(value) >= 4.3
-        and shape_wordiness(value) < 0.3
+        and shape_wordiness(value) < 0.4
     )
 
 

@@ -93,7 +93,7 @@ snils = \d{3}-?\d{3}-?\d{3}[ -]?\d{2} =
 nik = \d{16} =
 cnic = \d{5}-?\d{7}-?\d = pk.cnic
 national id|national_id|nationalid|national identity|national identification|nationalidentity|personal id|personal_id|personal identification|identity number|identity_number|taxid|tax id|tax_id|tax number|tax_number|taxnumber|taxpayer id|taxpayer_id|taxpayerid|government id|government_id|governmentid|identity card|identity_card = [A-Z]{0,4}-?\d[\dA-Z./ -]{4,18}[\dA-Z] =
-driver's license|driver's licence|driver\u2019s license|driver\u2019s licence|drivers license|drivers licence|driver license|driver licence|driving license|driving licence|drivers_license|driver_license|driver_licence|driving_licence|driving_license|driverslicense|driverlicense|driverlicence|drivinglicence|drivinglicense|licence de conduire|permis de conduire|carnet de conducir|licencia de conducir|patente di guida|f\xfchrerschein|fuhrerschein|fuehrerschein|f\xfchrerscheinnummer|rijbewijs|prawo jazdy|k\xf6rkort|korkort|carteira de habilita\xe7\xe3o|cnh = (?-i:[A-Z]{0,5}[- ]?\d[\dA-Z -]{4,18}[\dA-Z]) =
+licence_number|license_number|driver's license|driver's licence|driver\u2019s license|driver\u2019s licence|drivers license|drivers licence|driver license|driver licence|driving license|driving licence|drivers_license|driver_license|driver_licence|driving_licence|driving_license|driverslicense|driverlicense|driverlicence|drivinglicence|drivinglicense|licence de conduire|permis de conduire|carnet de conducir|licencia de conducir|patente di guida|f\xfchrerschein|fuhrerschein|fuehrerschein|f\xfchrerscheinnummer|rijbewijs|prawo jazdy|k\xf6rkort|korkort|carteira de habilita\xe7\xe3o|cnh = (?-i:[A-Z]{0,5}[- ]?\d[\dA-Z -]{4,18}[\dA-Z]) =
 taj sz\xe1m|taj-sz\xe1m|taj szam = \d{3}[ -]?\d{3}[ -]?\d{3} =
 ad\xf3azonos\xedt\xf3|ad\xf3azonos\xedt\xf3 jel|adoazonosito = 8\d{9} =
 szem\xe9lyi sz\xe1m|szem\xe9lyi azonos\xedt\xf3|szem\xe9lyi igazolv\xe1ny = \d[- ]?\d{6}[- ]?\d{4}|\d{6} ?[A-Z]{2} =
@@ -176,7 +176,7 @@ serial number|serialnumber|seriennummer|num\xe9ro de s\xe9rie|n\xfamero de serie
 """
 _VEHICLES = r"""
 vin|chassis number|chassis_number|fahrgestellnummer = (?-i:(?=[A-Z]*\d)[A-HJ-NPR-Z0-9]{17}) = -
-license plate|license_plate|licenseplate|licence plate|licence_plate|number plate|kennzeichen|targa|immatriculation = (?-i:[A-Z]{1,3}[- ]?[A-Z]{1,3}[- ]?\d{1,4}|[A-Z]{2}[- ]?\d{2,3}[- ]?[A-Z]{2,3}|\d{1,4}[- ]?[A-Z]{2,3}) = -
+license plate|license_plate|licenseplate|licence plate|licence_plate|number plate|kennzeichen|targa|immatriculation = (?-i:(?=[A-Z-]*\d)[A-Z\d]{1,3}-[A-Z\d]{2,3}-[A-Z\d]{1,2}(?![A-Z\d-])|[A-Z]{1,3}[- ]?[A-Z]{1,3}[- ]?\d{1,4}|[A-Z]{2}[- ]?\d{2,3}[- ]?[A-Z]{2,3}|\d{1,4}[- ]?[A-Z]{2,3}) = -
 """
 # The same in scripts outside Latin-1.
 _SCRIPTS = r"""

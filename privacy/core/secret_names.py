@@ -7,6 +7,7 @@ from tracemill.privacy.core.chosen_passwords import (
     is_numbered_words,
     is_scrambled_letters,
     is_short_phrase,
+    is_word_chain,
 )
 from tracemill.privacy.core.entropy import (
     has_all_kinds,
@@ -23,12 +24,13 @@ from tracemill.privacy.core.set_passwords import (
     is_bare_password,
     is_chosen_key,
     is_made_up_key,
+    is_random_path,
     is_set_password,
 )
 
 _PASSWORD_NAME = build_rule_pattern(
     r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd|w)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key|remote|local|imap|smtp|pop3?|db|mysql|admin|root|bind|login|ftp|proxy|mail|ldap|my|user|trust|sudo|become|export|require)pass$|bindpw$|rootpw$|authtok$|"
-    r"(?-i:[a-z]P(?:ass|wd|w|W)$|^[A-Z]{2,12}PASS$)"
+    r"(?-i:[a-z]P(?:ass|wd|w|W)$|^[A-Z]{2,12}P(?:ASS|W)$)"
 )
 KEY_ADJECTIVES = (
     "api|access|private|signing|encryption|decryption|validation|auth|account|master|license|licence|service|"
@@ -57,6 +59,9 @@ _NO_NAME = build_rule_pattern(r"[\"\\\n]|::")
 # Names under which a word or a number is a secret too.
 _SETS = build_rule_pattern(
     r"(?i)passw(?:or)?d$|passwd$|passphrase$|(?<![a-z])(?:p(?:ass|wd)|psk)$|passcode$|kennwort$|passwort$|pwd$|(?-i:[a-z]Pass$)|secret$|api_?key$|auth_?token$"
+)
+_PASSWORD_END = build_rule_pattern(
+    r"(?i)(?:passw(?:or)?[dt]|passphrase|passcode|kennwort|(?<![a-z])(?:pass|psk)|pwd|(?-i:[a-z]Pass|[A-Z]PW)|_p(?:ass|w))$"
 )
 _LEAST_HASH = 24  # characters
 _VALUE_NAME = build_rule_pattern(r"(?i)(?:secret|token|credentials?|key|auth)$")
@@ -102,13 +107,20 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
         return kind
     if kind == "PASSWORD" and (is_password(value) or is_scrambled_letters(value)):
         return kind
+    if (
+        kind == "PASSWORD"
+        and _PASSWORD_END.search(name)
+        and is_word_chain(value)
+        and not _same_word(name, value)
+    ):
+        return kind
     if kind == "PASSWORD" and plain and (is_chosen_password(value) or is_short_phrase(value)):
         return kind
     if kind and plain and (_is_set_whole(name, value) or _is_set_any(kind, name, value)):
         return kind
     if kind and _SEALED_NAME.search(name) and _SERIAL.fullmatch(value):
         return kind
-    if kind and is_token(value):
+    if kind and (is_token(value) or is_random_path(value)):
         return kind
     if name.lower().endswith("auth") and len(value) >= 12 and not value.islower() and is_base64_login(value):
         return "BASIC_AUTH"

@@ -11,7 +11,7 @@ from tracemill.privacy.core.secret_names import may_be_secret, secret_name_kind
 from tracemill.privacy.core.set_passwords import is_made_up_key, is_set_password
 
 PERSON_LABEL = (
-    r"(?:(?:full|first|last|middle|given|family|sur|maiden|legal|birth)[ _-]?names?|fore_?name|vorname|nachname|familienname|geburtsname|pr[e\xe9]nom|nom[ _]de[ _]famille"
+    r"(?:(?:full|first|last|middle|given|family|sur|maiden|legal|birth)[ _-]?names?|fore_?names?|surname|vorname|nachname|familienname|geburtsname|pr[e\xe9]nom|nom[ _]de[ _]famille"
     r"|apellidos?|cognome|sobrenome|voornaam|achternaam|f\xf6rnamn|efternamn|fornavn|etternavn|efternavn|imi\u0119|imie|nazwisko|k\u0159estn\xed|p\u0159\xedjmen\xed|etunimi|sukunimi)"
 )
 """The pattern of a label over or before a part of a person's name."""

@@ -73,7 +73,7 @@ _VALUE = LazyPattern(
 _LABEL_START = LazyPattern(r"(?:^|[\n|>*_\"])[ \t>*_\"-]*(?=[^\n|>*_\"]*$)")
 _FIELD = LazyPattern(
     r"(?<![^\W_\d])(?:e-?mail|phone|mobile|telefon\w*|tel|t\xe9l\w*|tel\xe9fono|handy|address|adresse|anschrift|direcci\xf3n|indirizzo|endere\xe7o|street|stra\xdfe|city|town|ort|ville|ciudad|citt\xe0|cidade|zip|plz|postal ?code|postcode|dob|date of birth|birth ?da(?:te|y)"
-    r"|geburtsdatum|geboren|naissance|nacimiento|nascita|age|alter|gender|geschlecht|nationality|passport|ssn|iban|apellidos?|pr\xe9nom|vorname|nachname|cognome|sobrenome|job ?title|department|company|insurance)[\"*_]{0,3}[ \t]{0,3}[:|=\uff1a]"
+    r"|geburtsdatum|geboren|naissance|nacimiento|nascita|age|alter|gender|geschlecht|nationality|passport|ssn|iban|apellidos?|pr\xe9nom|vorname|nachname|cognome|sobrenome|job ?title|department|company|insurance|curp|sin|tfn|nric|bsn|pesel|dni|cpf|c\.f\.|codice fiscale|\w{0,12}(?:kimlik|teudat|personnummer|rijksregister|ahv|sozialversicherungs)\w{0,12}|(?:sa|national|personal|tax)_?id\w{0,8}|ausweis\w*|birth_?date|date_of_birth|geboren am|nato il|\w{2,24}\u865f\u78bc?|\w{2,24}\ubc88\ud638|\w{2,24}\u8bc1\u53f7)[\"*_]{0,3}[ \t]{0,3}[:|=\uff1a]"
 )
 _ALSO_SMALL = str.maketrans("\u0130\u0131\u017f", "iis")
 """Characters that equal i and s where case does not matter, and whose small letters are others."""

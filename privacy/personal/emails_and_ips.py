@@ -99,16 +99,21 @@ _BLOB_LINES = build_rule_pattern(r"(?:[A-Za-z0-9+/]{60,76}\r?\n){6,}[A-Za-z0-9+/
 def find_emails(view: TextView) -> Iterator[Span]:
     """Find addresses of people (`EMAIL`), and the name before one (`PERSON`)."""
     text = view.text
+    for start, _, end in iter_addresses(view):
+        yield Span(start, end, "EMAIL")
+        person = _person_before(text, start)
+        if person and person[group := person.lastgroup or "v"][0].isupper():
+            yield Span(*person.span(group), "PERSON")
+
+
+def iter_addresses(view: TextView) -> Iterator[tuple[int, int, int]]:
+    """Yield the start, the sign and the end of each address of a person."""
+    text = view.text
     for at in (at for sign in _SIGNS for at in view.positions(sign)):
-        match = _AT.match(text, at)
-        if match is None:
-            continue
-        start = _local_start(text, at)
-        if start < at and is_person(text[start:at], match):
-            yield Span(start, match.end(), "EMAIL")
-            person = _person_before(text, start)
-            if person and person[group := person.lastgroup or "v"][0].isupper():
-                yield Span(*person.span(group), "PERSON")
+        if match := _AT.match(text, at):
+            start = _local_start(text, at)
+            if start < at and is_person(text[start:at], match):
+                yield start, at, match.end()
 
 
 def _person_before(text: str, start: int) -> re.Match[str] | None:
@@ -287,10 +292,13 @@ _SIGNS = (b"@", b"%00", b"&#00;", b"&#x00;", b"\\u0000", b"\\x00")
 _OCTETS, _ZERO = re.compile(rb"0\.0{1,3}\.0{1,3}\.0"), ord("0")
 _HARDWARE = (b"hh:hh:hh:hh:hh:hh", b"hh-hh-hh-hh-hh-hh")
 _HEXTETS = (b":hhhh:", b"hhhh::", b":hhh:")
-_DOMAIN = r"(?:[A-Za-z0-9\x80-\xff?][A-Za-z0-9\x80-\xff?-]*\.)+[A-Za-z]{2}"
+DOMAIN_PROBE = r"(?:[A-Za-z0-9\x80-\xff?][A-Za-z0-9\x80-\xff?-]*\.)+[A-Za-z]{2}"
+"""A probe for the host of an address."""
 _WRITTEN_SIGN = r"(?:%40|&#64;|&#x40;|\\u0040|\\x40)"
 DETECTORS: tuple[Detector, ...] = (
-    make_probed_detector(find_emails, rf"[\w.%+\"\x80-\xff?-]@{_DOMAIN}", rf"{_WRITTEN_SIGN}{_DOMAIN}"),
+    make_probed_detector(
+        find_emails, rf"[\w.%+\"\x80-\xff?-]@{DOMAIN_PROBE}", rf"{_WRITTEN_SIGN}{DOMAIN_PROBE}"
+    ),
     make_probed_detector(find_ip4, r"(?:\d{1,3}\.){3}\d"),
     make_probed_detector(find_macs, r"[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})"),
     make_probed_detector(find_dotted_macs, r"[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}"),

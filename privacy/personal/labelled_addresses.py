@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
+from tracemill.privacy.core.word_lists import COMMON_WORDS
 from tracemill.privacy.personal.labelled_data import PERSON
 from tracemill.privacy.personal.unannounced_data import is_full_name
 
@@ -127,6 +128,46 @@ def find_blocks_below_names(view: TextView) -> Iterator[Span]:
                 yield from _spans_of_lines(text, start, end)
 
 
+# A street with its number, a comma, and the town: at the end of a line or of a quoted text.
+_ON_ONE_LINE = LazyPattern(
+    r"(?<![\w.,/-])(?P<s>\d{1,5}[A-Za-z]?,? (?:[a-z]{2,12}\.? )?[A-Z\xc0-\xde\u0100-\u017d\d][^\n,;:=<>(){}\[\]|\"]{2,40}"
+    r"|(?:ul\. |al\. )?[A-Z\xc0-\xde\u0100-\u017d][^\n,;:=<>(){}\[\]|\"\d]{2,40}(?:,)? \d{1,4}[A-Za-z]?(?:/\d{1,4})?),[ ]"
+    r"(?P<t>[A-Z\xc0-\xde\u0100-\u017d\d][^\n;:=<>(){}\[\]|\"]{5,60}?)(?=[.,;]?[ \t]*(?:\r?\n|$|[\"']))"
+)
+
+
+# A street's name is of two words or more, or one that ends as streets do.
+_STREET_NAME = LazyPattern(
+    r"[^\W\d_][^\s,]*[ .][^\s\d]|(?i:\w{2,}(?:stra(?:\xdf|ss)e|str\.|weg|platz|allee|gasse|damm|ring|ufer|straat|laan|gracht|plein|gatan|v\xe4gen|vej|gade|katu))\b"
+)
+
+
+def _is_street(text: str) -> bool:
+    return is_street_line(text) and _STREET_NAME.search(text) is not None
+
+
+# Small words that names of towns hold; others go on with a sentence.
+_GOES_ON = LazyPattern(
+    r" (?!(?:am|an|aan|auf|bei|da|de|del|den|der|di|do|im|in|la|le|les|ob|of|on|sur|the|under|upon|y)\b)[a-z\xdf-\xff]"
+)
+
+
+def _is_no_town(place: str) -> bool:
+    """Tell whether a place goes on with a sentence, or is a number of things: `30000 Rows`."""
+    if _GOES_ON.search(place):
+        return True
+    words = re.findall(r"[^\W\d_]+", place.lower())
+    return any(word in COMMON_WORDS or word.rstrip("s") in COMMON_WORDS for word in words)
+
+
+def find_addresses_on_one_line(view: TextView) -> Iterator[Span]:
+    """Find a street with its number and a town with its postcode, which take the rest of a line."""
+    for low, high in view.windows():
+        for found in _ON_ONE_LINE.finditer(view.text, low, min(len(view.text), high + _REACH)):
+            if _is_street(found["s"]) and is_place_line(found["t"]) and not _is_no_town(found["t"]):
+                yield Span(found.start("s"), found.end("t"), "ADDRESS")
+
+
 def _bytes_of(words: str) -> str:
     """Return the pattern of words in the raw plane."""
     return re.sub(r"\\u[0-9a-f]{4}|[\u0100-\uffff]", r"\\?", words)
@@ -141,6 +182,12 @@ BEHIND_LABELS = make_probed_detector(
 """The detector of addresses behind labels, which also reads JSON as a whole."""
 DETECTORS: tuple[Detector, ...] = (
     BEHIND_LABELS,
+    make_probed_detector(
+        find_addresses_on_one_line,
+        r"\d[^\n;:=<>(){}|\"]*, (?:[A-Z]{1,2}-)?\d{2,6}(?:[ -]\d{2,4})?(?: ?[A-Z]{2})?,? [A-Z?\xc0-\xde]",
+        r"\d[^\n;:=<>(){}|\"]*, [A-Z?\xc0-\xde][^\n\d;:=<>(){}|\"]{2,40}(?:\d{4}|[A-Z]\d{1,2}[A-Z]? ?\d[A-Z]{2})",
+        located=True,
+    ),
     make_probed_detector(
         find_blocks_below_names,
         r"\d[^\n\d=(){}<>]{0,32}\r?\n[ \t]*(?:[A-Z]{1,2}-)?\d{2,6}(?:[ -]\d{2,4})?(?: ?[A-Z]{2})?,? [A-Z?\xc0-\xde]",

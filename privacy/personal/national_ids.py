@@ -20,7 +20,7 @@ from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_de
 _TAGS = r"(?:[ \t]{0,2}</?[a-z]\w{0,10}[^<>\n]{0,40}>){0,3}"  # HTML between a label and its value
 _BETWEEN = re.compile(
     rf"(?i)(?:number|nummer|(?-i:No|Nr|Num|Code|Id|ID|Value)|s)?(?![a-z])[\"'`]?(?:[ \t_.:=(/#-]{{1,4}}{FILLER}(?![a-z]))*{_TAGS}"
-    r"(?:[ \t]{1,40}(?=:))?[ \t.:=(#\xba\xb0/)>|\uff1a*-]{0,4}[\"'`]?[ \t]{0,4}[:=*]{0,3}[ \t]{0,4}[\"'`(\[]{0,2}"
+    r"(?:[ \t]{1,40}(?=:))?[ \t.:=(#\xba\xb0/)>|\uff1a*-]{0,4}[\"'`]?[ \t]{0,4}[:=*]{0,3}[ \t]{0,4}(?:[A-Za-z][A-Za-z_.]{1,24}(?=\([\"'`]))?[\"'`(\[]{0,2}"
 )
 _IN_HEADER = re.compile(r"[\w .-]{0,20}[\"'`*\]]{0,2}[ \t]*(?:[|,;\t]|\r?\n)")
 

@@ -4,8 +4,9 @@
 import re
 from dataclasses import replace
 
-from tracemill.harnesses.agents.registry import rule_of
+from tracemill.harnesses.agents.registry import harness_for, rule_of
 from tracemill.harnesses.operations import action_command_line
+from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.redaction.redact_json import is_json, redact_json
 from tracemill.privacy.redaction.redact_text import ScopedTextRedactor, resolve_redacted_spans
@@ -36,6 +37,7 @@ def take_secret_files(trace: Trace, leaf: ScopedTextRedactor) -> Trace:
 
 def _context(context: Context, harness: str, leaf: ScopedTextRedactor, made: _Made) -> Context:
     waiting: dict[str, FileKind] = {}
+    written: FileKind | None = None  # of the call that is written in the text before
     messages: list[Message] = []
     for message in context.messages:
         kind = None
@@ -47,16 +49,29 @@ def _context(context: Context, harness: str, leaf: ScopedTextRedactor, made: _Ma
                 if key not in made:
                     made[key] = _with_calls(message, judged, leaf)
                 message = made[key]
-        elif message.tool_call_id and (kind := waiting.get(message.tool_call_id)) and message.content:
+        elif message.role == "assistant":
+            written = _judge_text(message.content, harness)
+        elif message.content and (kind := waiting.get(message.tool_call_id or "") or written):
             key = id(message), kind
             if key not in made:
                 content = _redacted(message.content, kind, leaf)
                 made[key] = message if content == message.content else replace(message, content=content)
             message = made[key]
+        if message.role != "assistant" or message.tool_calls:
+            written = None
         messages.append(message)
     if all(new is old for new, old in zip(messages, context.messages, strict=True)):
         return context
     return replace(context, messages=tuple(messages))
+
+
+def _judge_text(text: str, harness: str) -> FileKind | None:
+    """Return the kind of secret file that a call in a text shows, in harnesses that act that way."""
+    if not text or not harness_for(harness).results_as_user or not named_secret_file(text):
+        return None
+    calls = calls_in_text(text, harness)
+    judged = _judge(calls[0], harness) if len(calls) == 1 else None
+    return judged[0] if judged and not judged[1] else None
 
 
 def _judge(call: ToolCall, harness: str) -> tuple[FileKind, bool] | None:

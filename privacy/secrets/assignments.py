@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tracemill.privacy.core.chosen_passwords import is_chosen_password
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case, is_random, is_token
+from tracemill.privacy.core.letter_pairs import is_drawn_letters
 from tracemill.privacy.core.rule import Span, TextView, build_rule_pattern, build_words_pattern
 from tracemill.privacy.core.secret_names import (
     KEY_ADJECTIVE,
@@ -28,7 +29,7 @@ _STARTS = {
         (b"pass", r"(?!(?-i:(?<![A-WYZa-z0-9_])PASS: ))pass(?:w|phrase|code|(?![a-z]))", 0),
         (b"pwd", r"pwd(?![a-z])", 0),
         (b"psk", r"psk(?![a-z])", 0),
-        (b"pw", r"pw(?=[\"'`]?[ \t]*[=:])(?:(?<![a-oq-z]pw)|(?-i:(?<=[a-z]PW)))", 0),
+        (b"pw", r"pw(?=[\"'`]?[ \t]*[=:])(?:(?<![a-oq-z]pw)|(?-i:(?<=[a-zA-Z]PW)))", 0),
         (b"kennwort", "", 0),
         (b"secret", "", 0),
         (b"token", "", 0),
@@ -48,7 +49,7 @@ _ASSIGN = build_rule_pattern(
     r"|\s(?:is|was)[: ]\s{0,2}|\s{1,4}\|\s{1,4}|>(?=[^<>\n]{4,200}</)|[ \t]{1,40}(?:--body[ =])?"
     r"|[ \t](?:to|as)[ \t]{1,2}(?=\\*[\"'`]))"
     r"(?P<scheme>(?:(?i:bearer|basic|token|apikey|bot|ssws|key)\s+)?)"
-    r"(?:[frbuFRBUN@]{0,2}(?P<quote>\\*[\"'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){4,1024})(?P=quote)"
+    r"(?:(?:0x[0-9a-f]{4,16} )?[frbuFRBUN@]{0,2}(?P<quote>\\*(?:\"{3}|'{3}|[\"'`]))(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){4,1024})(?P=quote)"
     r"|(?P<bare>(?![:=])[^\s\"'`,;<>(){}\[\]|\\&]{6,1024}))"
 )
 _IDENTIFIER = build_rule_pattern(r"[a-z]+\d?(?:_[a-z]*\d?)+|[A-Z]+\d?(?:_[A-Z]*\d?)+")
@@ -56,6 +57,7 @@ _MINGLED = build_rule_pattern(r"(?i)[a-z]\d{1,3}[a-z]{2}")  # names of variables
 _HEADER_NAME = build_rule_pattern(r"[a-z]+(?:-[a-z0-9]+){1,5}")
 _OPENED = build_rule_pattern(r"[(\[]\s{0,3}[\"']$")  # a name as the first argument
 _LONG_WORD = build_rule_pattern(r"[a-z]{15,32}")  # neither a word nor, mostly, a variable
+_GROOVY_NAME = build_rule_pattern(r"[a-z]{2,16}Pass(?:word|phrase)")  # `storePassword 'x'` in Gradle
 _ENV_NAME = build_rule_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 # Beginnings of lines of a diff or of search results, and options that set a variable.
 _LINE_MARK = build_rule_pattern(r"(?:^|\n)(?:[+-]|[^\s:]{1,120}[:-]\d{1,6}[:-]|\d{1,6}:)$")
@@ -69,8 +71,9 @@ _MADE_UP = build_rule_pattern(
 _FILTER = build_rule_pattern(
     r"base(?:32|64)|(?:md5|sha\d{1,3}|b2)sum|sha\d{1,3}|python[\d.]*|b64\w*|iconv|openssl|xxd"
 )  # programs that a pipe runs
+_SET_LINE = build_rule_pattern(r"(?<![^\n])[ \t]*(?:SetEnv|setenv|fastcgi_param|uwsgi_param)[ \t]+$")
 _IMAGE_LINE = build_rule_pattern(r"(?<![^\n])[ \t]*ENV[ \t]+$")  # of a Dockerfile
-_ENV_LINE = build_rule_pattern(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
+_ENV_LINE = build_rule_pattern(r"[= \t](?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
 
 
 def find_assignment_starts(view: TextView) -> list[tuple[int, int]]:
@@ -230,7 +233,7 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     if match["sep"].strip() in ("", "|") and is_digest_in_table(text, at, match["bare"] or ""):
         return None
     named = name.startswith("--") or _ENV_NAME.fullmatch(name)
-    if match["sep"].isspace() and not named:
+    if match["sep"].isspace() and not named and not _is_cell(name, match):
         image = _IMAGE_LINE.search(text, max(0, start - 12), start)
         if name.lower() not in ("password", ":password") or (match["quoted"] is None and not image):
             return None
@@ -247,6 +250,13 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
         kind = secret_name_kind(name.lstrip("-"), match["quoted"], "," not in match["sep"])
         return Span(*match.span("quoted"), kind) if kind else None
     return _bare_value(text, start, name, match)
+
+
+def _is_cell(name: str, match: re.Match[str]) -> bool:
+    """Tell whether blanks stand between columns (`session_secret   7dc3fd...`) or before a Groovy argument."""
+    if match["quoted"] is not None:
+        return _GROOVY_NAME.fullmatch(name) is not None
+    return len(match["sep"]) > 1 and is_token(match["bare"])
 
 
 def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span | None:
@@ -277,6 +287,8 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
 
 def _is_of_environment(text: str, start: int, name: str, sep: str) -> bool:
     """Tell whether a line of an environment sets the name that begins at `start`."""
+    if sep.isspace():
+        return _SET_LINE.search(text, max(0, start - 24), start) is not None
     if sep != "=" or not name.isupper():
         return False
     before = text[start - 1] if start else "\n"
@@ -289,20 +301,28 @@ def _is_password(text: str, start: int, name: str, sep: str, span: Span) -> bool
     """Tell whether a possible password after a name that begins at `start` is one."""
     value = text[span.start : span.end]
     before, behind = text[start - 1] if start else "\n", text[span.end : span.end + 1]
-    line = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-\"'").removeprefix("ENV")
+    line = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-\"'@").removeprefix("ENV")
     alone = not line and behind in ("", "\n", "\r")
     explicit = (
-        sep.strip(" :") in ("is", "was", "|", ">") or name.startswith("--") or is_chosen_password(value)
+        sep.strip(" :") in ("is", "was", "|", ">")
+        or name.startswith("--")
+        or is_chosen_password(value)
+        or is_drawn_letters(value)
     )
     if explicit or (alone and (sep.startswith(":") or not value.isidentifier() or _MINGLED.search(value))):
         return True
     if sep != "=":
         header = before in "'\"" and behind == before
         return sep.startswith(":") and (header or is_mixed_case(value))
-    if (alone and value[-2:].isdigit()) or before in "?&;" or behind in (";", "&"):
+    if (
+        (alone and value[-2:].isdigit())
+        or before in "?&;"
+        or (before == "," and _MINGLED.search(value))
+        or behind in (";", "&")
+    ):
         return True
     if _GIVEN.search(text, max(0, start - 160), start):
-        return not value.isidentifier()
+        return not value.isidentifier() or _MINGLED.search(value) is not None
     return before in " \t" and behind in ("", " ", "\n", "\r") and bool(_MADE_UP.fullmatch(value))
 
 

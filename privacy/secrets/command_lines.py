@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from tracemill.privacy.core.entropy import is_password, is_plain_password, is_random
+from tracemill.privacy.core.chosen_passwords import is_short_phrase, is_word_chain
+from tracemill.privacy.core.entropy import is_given, is_password, is_plain_password, is_random
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
@@ -16,7 +17,11 @@ _REDIS = build_rule_pattern(r"redis-cli\b[^\n|;&]{0,80}?\s-a\s{1,2}[\"']?(?P<v>[
 _CLI_LOGIN = build_rule_pattern(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64}:(?P<v>[^\s\"'\\]{4,128})")
 _CLI_PASSWORD = build_rule_pattern(
     r"(?:sshpass|mysql\w*|mariadb\w*|docker|podman|helm|htpasswd|twine|az|mongo(?:sh|dump)?|zip|unzip|7z|ldap\w+)\b"
-    r"[^\n|;&]{0,120}?\s-[pPw]\s?\\*[\"']?(?P<v>[^\s\"'\\]{6,128})"
+    r"(?:[^\n|;&]|\\\n){0,160}?\s-[pPw]\s?\\*[\"']?(?P<v>[^\s\"'\\]{6,128})"
+)
+_REGISTRY_LOGIN = build_rule_pattern(
+    r"(?:docker|podman|helm|oras|skopeo|buildah|nerdctl|crane)\b[^\n|;&]{0,40}?\slogin\b[^\n|;&]{0,120}?"
+    r"\s(?:-p|--password)[ =]\s?\\*[\"']?(?P<v>(?![-$])[^\s\"'\\]{6,128})"
 )
 _NETRC = build_rule_pattern(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>[^\s\"\'\\]{4,128})")
 _NET_USE = build_rule_pattern(
@@ -35,7 +40,7 @@ _CHPASSWD = build_rule_pattern(
 )
 _SUDO = build_rule_pattern(r"echo (?:-[en]+ )?[\"']?(?P<v>[^\s\"'|$\\]{4,128})[\"']?\s{0,3}\|\s{0,3}sudo -S")
 _SMB_LINE = build_rule_pattern(r"smb\w*[^\n|;&]{0,120}?-U[ =]?[\"']?[\w\\.-]{1,64}%(?P<v>[^\s\"']{4,128})")
-_LOGIN_KEY = build_rule_pattern(r"login\b[^\n]{0,40}?(?P<v>(?<=[\s\"'=])[0-9a-f]{40}(?![0-9a-f]))")
+_LOGIN_KEY = build_rule_pattern(r"(?i:login)\b[^\n]{0,40}?(?P<v>(?<=[\s\"'=])[0-9a-f]{40}(?![0-9a-f]))")
 
 
 _HTPASSWD = build_rule_pattern(
@@ -44,7 +49,13 @@ _HTPASSWD = build_rule_pattern(
 
 
 def _is_set(value: str) -> bool:
-    return is_password(value) or is_random(value) or is_plain_password(value)
+    return (
+        is_password(value)
+        or is_random(value)
+        or is_plain_password(value)
+        or is_word_chain(value)
+        or is_short_phrase(value)
+    )
 
 
 def _is_login(value: str) -> bool:
@@ -60,7 +71,7 @@ def find_shares(view: TextView) -> Iterator[Span]:
 
 
 _TOOLS = r"(?:sshpass|mysql|mariadb|docker|podman|helm|htpasswd|twine|az|mongo|zip|7z|ldap)"
-_CLI_PROBE = rf"{_TOOLS}[^\n|;&]*\s-[pPw]\s?\\*[\"']?[^\s\"'\\]{{6}}"
+_CLI_PROBE = rf"{_TOOLS}(?:[^\n|;&]|\\\n)*\s-[pPw]\s?\\*[\"']?[^\s\"'\\]{{6}}"
 DETECTORS: tuple[Detector, ...] = (
     make_near_detector(
         b"htpasswd",
@@ -77,8 +88,16 @@ DETECTORS: tuple[Detector, ...] = (
         _is_login,
         probe=r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]+:[^\s\"'\\]{4}",
     ),
-    make_near_detector(b" -p", _CLI_PASSWORD, "PASSWORD", _is_login, back=120, probe=_CLI_PROBE),
-    make_near_detector(b" -w", _CLI_PASSWORD, "PASSWORD", _is_login, back=120, probe=_CLI_PROBE),
+    make_near_detector(b" -p", _CLI_PASSWORD, "PASSWORD", _is_login, back=160, probe=_CLI_PROBE),
+    make_near_detector(
+        b"login",
+        _REGISTRY_LOGIN,
+        "PASSWORD",
+        is_given,
+        back=48,
+        probe=r"\slogin\b[^\n|;&]*\s(?:-p|--password)[ =]",
+    ),
+    make_near_detector(b" -w", _CLI_PASSWORD, "PASSWORD", _is_login, back=160, probe=_CLI_PROBE),
     make_near_detector(
         b"login", _NETRC, "PASSWORD", _is_set, probe=r"login\s+\S+\s+password\s+[^\s\"'\\]{4}"
     ),
@@ -122,5 +141,7 @@ DETECTORS: tuple[Detector, ...] = (
         _is_login,
         probe=r"smbclient[^\n|;&]*-U[ =]?[\"']?[\w\\.-]+%[^\s\"']{4}",
     ),
-    make_near_detector(b"login", _LOGIN_KEY, "LOGIN_KEY", is_random, probe=r"login\b[^\n]{0,40}[0-9a-f]{40}"),
+    make_near_detector(
+        b"login", _LOGIN_KEY, "LOGIN_KEY", is_random, probe=r"(?i:login)\b[^\n]{0,40}[0-9a-f]{40}"
+    ),
 )

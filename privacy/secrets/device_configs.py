@@ -8,6 +8,7 @@ A statement is a line of words: what it configures, the word for a secret, often
 import re
 from collections.abc import Iterator
 
+from tracemill.privacy.core.chosen_passwords import is_word_chain
 from tracemill.privacy.core.entropy import (
     has_all_kinds,
     is_mixed_case,
@@ -38,7 +39,9 @@ _COMMUNITIES = frozenset(("public", "private", "string", "name", "read", "write"
 
 
 def _is_set(value: str) -> bool:
-    return not is_stand_in(value) and (is_password(value) or (value.isdigit() and len(value) >= 8))
+    if is_stand_in(value):
+        return False
+    return is_password(value) or is_word_chain(value) or (value.isdigit() and len(value) >= 8)
 
 
 def _is_community(value: str) -> bool:
@@ -100,6 +103,12 @@ DETECTORS: tuple[Detector, ...] = (
         rf"{_LINE}(?:enable|username|user|tacacs|radius|tacacs-server|radius-server|aaa|crypto|neighbor|ip|ipv6|ntp|ppp|isis|area|standby|vrrp|server|snmp-server|key-string|wpa-psk)[ \t]+"
         rf"{_WORDS}(?:password|secret|(?<![\w-])key|key-string|md5|sha|psk|authentication-key|auth-key|auth|priv)[ \t]+(?:aes|des|3des|128|192|256|\d{{1,2}})?(?:[ \t]+)?{_VALUE}",
         r"(?:enable|user(?:name)?|tacacs|radius|(?:tacacs|radius|snmp)-server|aaa|crypto|neighbor|ip(?:v6)?|ntp|ppp|isis|area|standby|vrrp|server)[ \t][^\n]*(?:password|secret|key|key-string|md5|sha|psk|auth|priv)[ \t]+[^\s;]",
+        _is_set,
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
+        rf"(?<![^\n])[ \t]*set[ \t]+(?:psksecret|passphrase|passwd|password|private-key|secret|ppk-secret)[ \t]+{_VALUE}",
+        r"set[ \t]+(?:psksecret|passphrase|passwd|password|secret|ppk-secret)[ \t]+[^\s;]{4}",
         _is_set,
     ),
     make_anywhere_detector(

@@ -1,8 +1,10 @@
 # ruff: noqa: E501 (patterns)
 """Detect secrets by their shape and a word or two nearby: password hashes, wallets, calls, URLs."""
 
+import json
 import re
 
+from tracemill.privacy.core.chosen_passwords import is_short_phrase, is_word_chain
 from tracemill.privacy.core.entropy import (
     is_mixed_case,
     is_password,
@@ -16,6 +18,8 @@ from tracemill.privacy.core.word_lists import SPEECH
 
 _PHRASE_SIZES = (12, 15, 18, 21, 24)  # words of a wallet's phrase (BIP 39)
 
+_MOST_SPEECH = 2  # words of sentences that a phrase holds by chance
+
 
 def _is_machine_made(value: str) -> bool:
     return is_token(value) and (is_mixed_case(value) or len(value) >= 32)
@@ -28,7 +32,11 @@ def _is_link_code(value: str) -> bool:
 
 def _is_phrase(value: str) -> bool:
     words = re.findall(r"[a-z]+", value)
-    return len(words) in _PHRASE_SIZES and not SPEECH.intersection(words)
+    return len(words) in _PHRASE_SIZES and len(SPEECH.intersection(words)) <= _MOST_SPEECH
+
+
+def _is_login(value: str) -> bool:
+    return is_password(value) or is_word_chain(value) or is_short_phrase(value)
 
 
 def _is_varied(value: str) -> bool:
@@ -36,9 +44,9 @@ def _is_varied(value: str) -> bool:
 
 
 def _is_element(value: str) -> bool:
-    return value[0] == "{" or (
-        not is_stand_in(value) and any(map(str.isdigit, value)) and len(set(value)) > 3
-    )
+    if value[0] == "{" or is_word_chain(value) or is_short_phrase(value):
+        return True
+    return not is_stand_in(value) and any(map(str.isdigit, value)) and len(set(value)) > 3
 
 
 def _is_made_up(value: str) -> bool:
@@ -58,7 +66,7 @@ _HASHES = (
     (r"(?i:password|identified by|hashed|md5hash)[^\n]{0,24}[\"'](?:md5[0-9a-f]{32}|\*[0-9A-F]{40})(?=[\"'])", r"[\"'](?:md5[0-9a-f]{32}|\*[0-9A-F]{40})[\"']"),
     (r"(?:[0-9a-f]{32}|aad3b435b51404eeaad3b435b51404ee):[0-9a-f]{32}:::", r"[0-9a-f]{32}:[0-9a-f]{32}:::"),
 )  # fmt: skip
-_LOGIN_CALL = r"(?:\.(?:login|authenticate|auth|sign_?in|log_?in)|HTTP(?:Basic|Digest)Auth|BasicAuth|basic_?auth|auth=|Credentials?|setBasicAuth|UsernamePassword\w*)"
+_LOGIN_CALL = r"(?:\.(?:login|authenticate|auth|sign_?in|log_?in)|HTTP(?:Basic|Digest)Auth|BasicAuth|basic_?auth|auth=|Credentials?(?:\.basic)?|setBasicAuth|UsernamePassword\w*)"
 _ARGUMENT = r"(?:[\w.\[\]]{1,60}|\\*[\"'][^\"'\n\\]{0,80}\\*[\"'])"
 _WORD_IN_PATH = r"(?:reset|verify|confirm|invite|invitation|magic|activat\w{1,4}|unsubscribe|recover|password|passwd|sso|onboard\w{0,3}|accept|join|unlock|share[d_]?|login|auth|signup|set)"
 _SEED = r"(?:mnemonic|seed|recovery|secret|backup|wallet)"
@@ -80,6 +88,12 @@ DETECTORS: tuple[Detector, ...] = (
         r"(?i)(?:wallet|private|deployer|signer|priv|accounts)\b[^\n]{0,41}[0-9a-f]{64}",
         is_random,
     ),
+    make_anywhere_detector(  # a key pair of Solana: a line of 64 bytes as numbers
+        "WALLET_KEY",
+        r"(?<![^\n])[ \t]*(?P<v>\[(?:[ ]?\d{1,3},){63}[ ]?\d{1,3}\])(?=[ \t]*(?:\r?\n|$))",
+        r"\[(?:[ ]?\d{1,3},){63}[ ]?\d{1,3}\]",
+        lambda value: len(set(json.loads(value))) >= 32 and max(json.loads(value)) < 256,
+    ),
     make_anywhere_detector(
         "TLS_SECRET",
         r"(?<!\w)(?:CLIENT_RANDOM|[A-Z_]{4,40}_SECRET(?:_\d)?) (?P<v>[0-9a-f]{64} [0-9a-f]{64,128})(?![0-9a-f])",
@@ -95,24 +109,30 @@ DETECTORS: tuple[Detector, ...] = (
         "PASSWORD",
         rf"{_LOGIN_CALL}\(\s{{0,8}}(?:(?:username|user|email)\s?=\s?)?{_ARGUMENT},\s{{0,8}}\\*[\"'](?P<v>[^\"'\n\\]{{6,128}})\\*[\"']\s{{0,8}}[,)]",
         rf"{_LOGIN_CALL}\([^)\n]+,\s*\\*[\"']",
-        is_password,
+        _is_login,
     ),
     make_anywhere_detector(
         "PASSWORD",
         rf"(?i)(?:mysql|mariadb|maria|pymssql|odbc|oracle|pg_?|sql)\w{{0,10}}[._:>-]{{0,2}}(?:real_)?connect\(\s{{0,8}}{_ARGUMENT},\s{{0,4}}{_ARGUMENT},\s{{0,8}}\\*[\"'](?P<v>[^\"'\n\\]{{6,128}})\\*[\"']\s{{0,8}}[,)]",
         r"(?i)sql[\w.:>-]*connect\(|(?:maria|odbc|oracle|pg_?)[\w.:>-]*connect\(",
-        is_password,
+        _is_login,
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
+        rf"new \w{{0,12}}(?:Sftp|Ftps?|Ssh|Scp|Smtp|Imap|Pop3|Ldap|Mqtt|Rabbit)\w{{0,12}}\((?:\s{{0,8}}(?:{_ARGUMENT}|\d{{1,5}}),){{1,3}}\s{{0,8}}\\*[\"'](?P<v>[^\"'\n\\]{{6,128}})\\*[\"']\s{{0,8}}[,)]",
+        r"new \w*(?:Sftp|Ftps?|Ssh|Scp|Smtp|Imap|Pop3|Ldap|Mqtt|Rabbit)\w*\([^)\n]+,\s*\\*[\"']",
+        _is_login,
     ),
     make_anywhere_detector(
         "PASSWORD",
         rf"new (?:PDO|mysqli|MySQLi)\(\s{{0,8}}{_ARGUMENT},\s{{0,4}}{_ARGUMENT},\s{{0,8}}\\*[\"'](?P<v>[^\"'\n\\]{{6,128}})\\*[\"']\s{{0,8}}[,)]",
         r"new (?:PDO|mysqli|MySQLi)\(",
-        is_password,
+        _is_login,
     ),
     make_anywhere_detector(
         "PASSWORD",
-        r"(?i)<(?:\w{0,24}(?:password|passwd|passphrase|pwd))>(?P<v>\{[A-Za-z0-9+/]{8,}={0,2}\}|[^<>\n{}$]{4,128})</",
-        r"(?i)<\w*(?:password|passwd|passphrase|pwd)>[^<>\n]{4,}</",
+        r"(?i)<(?:\w{1,20}:)?\w{0,24}(?:password|passwd|passphrase|pwd)(?: [^<>\n]{0,200})?>(?P<v>\{[A-Za-z0-9+/]{8,}={0,2}\}|[^<>\n{}$]{4,128})</",
+        r"(?i)<[\w:]*(?:password|passwd|passphrase|pwd)(?: [^<>\n]*)?>[^<>\n]{4,}</",
         _is_element,
     ),
     make_anywhere_detector(

@@ -67,7 +67,7 @@ _ANNOUNCING_RAW = (
 _LABELLED_CODE = LazyPattern(
     rf"(?i:(?<![^\W_])(?:{_ANNOUNCING}))[\"'`*_]{{0,3}}(?:[ \t]{{0,3}}[:=\uff1a][ \t]{{0,3}}|[ \t](?:is|ist|lautet|est|es|\xe8|\xe9|jest|er|\xe4r)[ \t]:?)[\"'`*_]{{0,3}}"
     r"(?P<v>(?=[A-Z0-9-]*\d)(?:\d{4,8}|\d\d(?:[- ]\d\d){2}|[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,5}))(?![\w-]|\.\d)"
-    r"|(?<![\w-])G-(?P<w>\d{6})(?= is your)"
+    r"|(?<![\w-])(?:G-)?(?P<w>\d{4,8})(?= is your (?:[\w-]{1,20} ){0,3}(?i:code|otp|pin|password)\b)"
 )
 DETECTORS: tuple[Detector, ...] = (
     make_anywhere_detector(
@@ -88,7 +88,7 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_anywhere_detector(
         "PASSWORD",
-        r"(?<![^\n])[ \t>]{0,12}[A-Za-z][\w.@+-]{1,40}(?:[ ]/[ ]|:)(?P<v>[^\s\"'`<>(){}\[\]|\\;,/:]{7,48})[ \t]*(?=\r?\n|$)",
+        r"(?<![^\n])[ \t>]{0,12}(?:[-*\u2022][ \t])?[A-Za-z][\w.@+-]{1,40}(?:[ ]/[ ]|:)(?P<v>[^\s\"'`<>(){}\[\]|\\;,/:]{7,48})(?=[ \t]*(?:\([\w ]{1,20}\)[ \t]*)?(?:\r?\n|$))",
         (
             r"[\w] / [^\s]*[0-9]",
             r"(?i)(?:admin|root|user|guest|operator|support|postgres|oracle|pi|kim|ops):[^\s]*[0-9]",
@@ -141,6 +141,65 @@ DETECTORS: tuple[Detector, ...] = (
         rf"ftp[^\n|;&]*\s-u[ ]?[^\s]*,[^\s]{{6}}|\s{_USER}[ =]?[^\s]+\s[^\n|;&]*-(?:pw?|P|w|-?pass\w*)[ =]?[^\s]*[0-9]",
         _is_option_value,
     ),
+    make_anywhere_detector(  # a field of a page that a test fills in: `getByLabel('Password').fill('...')`
+        "PASSWORD",
+        r"(?i:pass(?:word|wd|code|phrase)|pwd)[\w \]\"'=-]{0,24}\\*[\"'`]\s{0,2}(?:,\s{0,2}\{[^{}\n]{0,60}\}\s{0,2})?\)(?:\.\w{1,20}\(\)){0,2}\.(?:fill|type|send_keys|sendKeys|set_?[vV]alue|pressSequentially|press_sequentially|enterText|typeText|clearAndType|input)\(\s{0,2}\\*[\"'`](?P<v>[^\"'`\n\\]{6,128})",
+        r"(?i)(?:pass(?:word|wd|code|phrase)|pwd)[^\n]*\)\.[a-z_]+\(\s*\\*[\"'`][^\"'`\n\\]{6}",
+        is_given,
+    ),
+    make_anywhere_detector(  # a field of a form that is sent, a value in a plan of Terraform
+        "PASSWORD",
+        r"(?<![\w-])(?:client_secret|password|passwd|pwd|client_assertion|refresh_token|code_verifier)=(?P<v>[^&\s\"'<>${}]{6,512})(?=&[a-z])"
+        r"|(?i:password|passwd|secret|token)\"?[ \t]{1,24}= \"[^\"\n]{0,256}\" -> \"(?P<w>[^\"\n]{4,256})\"",
+        (
+            r"(?:client_secret|password|passwd|pwd|client_assertion|refresh_token|code_verifier)=[^&\s\"'<>${}]{6}[^&\s\"'<>${}]*&[a-z]",
+            r"(?i:password|passwd|secret|token)\"?[ \t]+= \"[^\"\n]*\" -> \"",
+        ),
+        is_given,
+    ),
+    make_anywhere_detector(  # a value with its type: DynamoDB, Firestore; SecureString; Kickstart
+        "PASSWORD",
+        r"\"[\w-]{0,40}(?i:secret|password|passphrase|api_?key)\"\s{0,4}:\s{0,4}\{\s{0,8}\"(?:S|B|stringValue)\"\s{0,4}:\s{0,4}\"(?P<v>[^\"\n]{6,512})\""
+        r"|ConvertTo-SecureString\s{1,4}(?:-String\s{1,4})?\\*[\"'](?P<w>[^\"'\n$]{6,128})\\*[\"']",
+        (
+            r"(?i:secret|password|passphrase|api_?key)\"\s*:\s*\{\s*\"(?:S|B|stringValue)\"",
+            r"ConvertTo-SecureString\s+(?:-String\s+)?\\*[\"'][^\"'\n]{6}",
+        ),
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
+        r"(?<![^\n])[ \t]*rootpw(?:[ \t]+--\w{1,16}){0,2}[ \t]+(?P<v>[^\s-]\S{5,127})",
+        r"rootpw(?:[ \t]+--\w+)*[ \t]+[^\s-][^\s]{5}",
+        is_password,
+    ),
+    make_anywhere_detector(  # pairs that redis-cli prints, attributes of SAML
+        "PASSWORD",
+        r"\d{1,3}\) \"(?:requirepass|masterauth|[\w.:-]{0,40}(?:password|secret|token))\"\n[ \t]*\d{1,3}\) \"(?P<v>[^\"\n]{4,256})\""
+        r"|(?i:name)=\"[\w.:/-]{0,80}(?i:password|secret|token)\"[^<>\n]{0,120}>\s{0,16}<(?:\w{1,20}:)?(?:Attribute)?Value[^<>\n]{0,80}>(?P<w>[^<>\s]{6,512})",
+        (
+            r"(?:requirepass|masterauth|password|secret|token)\"\n[ \t]*\d+\) \"[^\"\n]{4}",
+            r"(?i:password|secret|token)\"[^<>\n]*>\s*<[\w:]*Value[^<>\n]*>",
+        ),
+        is_given,
+    ),
+    make_anywhere_detector(  # entries of Subversion's stored logins, cookies of Erlang
+        "PASSWORD",
+        r"(?<![^\n])pass(?:word|phrase)\r?\nV \d{1,3}\r?\n(?P<v>[^\n]{4,128})(?=\r?\n)|(?<!\S)--?(?:set)?cookie[ \t]{1,4}[\"']?(?P<w>[A-Za-z0-9_-]{8,64})(?=[\s\"']|$)",
+        (r"pass(?:word|phrase)\r?\nV \d", r"-(?:set)?cookie[ \t]+[\"']?[A-Za-z0-9_-]{8}"),
+        is_password,
+    ),
+    make_anywhere_detector(  # variables of Robot Framework, logins of IMAP
+        "PASSWORD",
+        r"(?<![^\n])\$\{[\w ]{0,24}(?i:password|passwd|secret)\}[ \t]{2,}(?P<v>[^\s$]{6,128})"
+        r"|(?<![^\n])[\w.]{1,12} LOGIN \"?[^\s\"]{1,80}\"? \"?(?P<w>[^\s\"]{4,64})",
+        (r"\$\{[\w ]*(?i:password|passwd|secret)\}[ \t]{2,}[^\s$]{6}", r"[\w.] LOGIN [^\s]+ [^\s]{4}"),
+        is_given,
+    ),
+    make_anywhere_detector(
+        "PIN",
+        r"(?i:(?:name|key)=\"(?:[\w.-]{0,24}[._-])?(?:pin|puk|otp)(?:[_-]?(?:code|number))?\"[^<>\n]{0,40}>|<(?:\w{1,20}:)?(?:pin|puk|otp)(?:[_-]?(?:code|number))?>)(?P<v>\d{4,8})<",
+        r"(?i)(?:pin|puk|otp)(?:[_-]?(?:code|number))?\"?[^<>\n]*>\d{4,8}<",
+    ),
     make_anywhere_detector(
         "WALLET_SEED",
         r"(?i:seed|secret)\W{1,6}(?P<v>s[1-9A-HJ-NP-Za-km-z]{28})(?![A-Za-z0-9])",
@@ -158,7 +217,7 @@ DETECTORS: tuple[Detector, ...] = (
         _LABELLED_CODE,
         (
             rf"(?i)(?:{_ANNOUNCING_RAW})[\"'`*_]*(?:[ \t]*[:?][ \t]*|[ \t](?:is|ist|lautet|est|es|.|jest|er|.r)[ \t]:?)[\"'`*_]*[0-9A-Z]{{2}}",
-            r"G-[0-9]{6} is your",
+            r"[0-9]{4} is your ",
         ),
         behind=48,
     ),

@@ -3,15 +3,23 @@
 
 import re
 
+from tracemill.privacy.core.chosen_passwords import is_word_chain
 from tracemill.privacy.core.entropy import is_given, is_password, is_plain_password, is_random
 from tracemill.privacy.core.rule import Detector, make_anywhere_detector
+from tracemill.privacy.core.set_passwords import is_set_password
 
 _QUOTE = r"\\*[\"']?"
 _VALUE = r"(?P<v>(?!-)[^\s\"'\\|;&<>]{5,128})"
 
 
 def _is_set(value: str) -> bool:
-    return is_password(value) or is_random(value) or is_plain_password(value)
+    return (
+        is_password(value)
+        or is_random(value)
+        or is_plain_password(value)
+        or is_word_chain(value)
+        or is_set_password(value)
+    )
 
 
 def _is_strong(value: str) -> bool:
@@ -31,7 +39,7 @@ _COMMANDS = (
     (r"echo|printf", r"\s(?:-[en]+\s|[\"']?(?:\w{1,32}:)?%s(?:\\n)?[\"']?\s)?", r"(?:\\n[^\n|]{0,64})?[^\n|]{0,4}\|[^\n|]{0,160}(?:--?\w*-?(?:password|token|pass|passphrase|secret|key)[\w-]*-?stdin|--with-token|passwd\b|passphrase-fd 0|login[^\n|]{0,60}--?stdin|sudo -\w{0,2}S|cryptsetup|kinit|ecryptfs|secret set)"),
     (r"(?:sudo -\w{0,2}S|passwd|chpasswd|kinit|cryptsetup|gh secret set)\b", r"[^\n|;&<]{0,120}<<< ?", ""),
     (r"keytool|jarsigner|apksigner|openssl|signtool|x11vnc|vncpasswd|certutil|cosign|pkcs12|osslsigncode", r"[^\n|;&]{0,160}?\s--?(?:\w{0,4}(?:store|key)pass|passwd|pass(?:word|in|out|phrase)?|rfbauth|p|k)[ :=](?:(?:pass|password):)?", ""),
-    (r"useradd|usermod|adduser|ipmitool|sqlcmd|bcp|mosquitto_(?:pub|sub)|xfreerdp|rdesktop|smbmount|isql|osql|impacket-\w+|crackmapexec|evil-winrm|nxc|cntlm|influx|lftp|ncftp\w*|mount\.cifs", r"[^\n|;&]{0,160}?\s(?:-[pPw]\s?|/p:|--password[ =])", ""),
+    (r"useradd|usermod|adduser|ipmitool|sqlcmd|bcp|mosquitto_(?:pub|sub|rr)|xfreerdp|rdesktop|smbmount|isql|osql|impacket-\w+|crackmapexec|evil-winrm|nxc|cntlm|influx|lftp|ncftp\w*|mount\.cifs", r"[^\n|;&]{0,160}?\s(?:-[pPw]\s?|/p:|--password[ =])", ""),
     (r"nmcli|netsh|wpa_cli|iwctl", r"[^\n|;&]{0,120}?\s(?:password|psk|keyMaterial=|wifi-sec\.psk|--passphrase)[ =]?", ""),
     (r"NickServ", r"\s(?:IDENTIFY|identify|REGISTER|register)\s", ""),
     (r"rabbitmqctl|rabbitmqadmin", r"\s{1,3}(?:add_user|change_password)\s{1,3}\S{1,64}\s{1,3}", ""),
@@ -83,9 +91,9 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_anywhere_detector(
         "PASSWORD",
-        rf"(?i)(?<!\w){_PASS_WORDS}[^\n]{{0,80}}\n(?:new |neuer )?(?:value|wert): (?P<v>[^\s\"'`<>]{{6,64}})",
+        rf"(?i)(?<!\w){_PASS_WORDS}[^\n]{{0,80}}\n(?:new |neuer )?(?:value|wert): (?P<v>[^\s\"'`]{{6,64}})",
         r"(?i)\n(?:new |neuer )?(?:value|wert): [^\s]*[0-9]",
-        _is_strong,
+        lambda value: _is_strong(value) or is_set_password(value),
     ),
     make_anywhere_detector(
         "PASSWORD",

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from tracemill.privacy.core.chosen_passwords import is_word_chain
 from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
-from tracemill.privacy.core.entropy import is_password, is_random, is_sealed
+from tracemill.privacy.core.entropy import is_password, is_random, is_sealed, is_stand_in
 from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
 from tracemill.privacy.core.rule import Detector, Span, TextView, build_words_pattern, make_probed_detector
 from tracemill.privacy.core.secret_names import secret_name_kind
@@ -28,8 +29,14 @@ _SETTING = re.compile(
     r"(?:[ \t]*=[ \t]*|:[ \t]+)(?:'(?P<single>[^'\n]*)'|\"(?P<double>(?:\\.|[^\"\\\n])*)\"|(?P<bare>[^\n]*?))[ \t]*,?(?:[ \t]+#[^\n]*)?[ \t]*\r?"
 )
 _OTHER_NAME = re.compile(
-    r"(?i)(?:sha|commit|hash|digest|version|revision|checksum|fingerprint|host|port|path|dir|folder|url|uri|region|zone|level|mode|email|user|username|login|pub(?:lic)?_?key\w*)$"
+    r"(?i)(?:sha|commit|hash|digest|version|revision|checksum|fingerprint|host|port|path|dir|folder|url|uri|region|zone|level|mode|email|realm|identity|user|username|login|pub(?:lic)?_?key\w*)$"
 )
+_COMMENT = re.compile(r"[ \t]*#")
+# A word of a line of secrets, in quotes or behind a colon and the name of an encoding.
+_LINE_WORD = re.compile(r"\"(?P<q>[^\"\n]{4,256})\"|(?<![^\s:\"}])(?P<v>[^\s:\"{}]{6,256})(?![^\s:\"])")
+_PLACE = re.compile(r"/|@|^[\d.*]+$|^[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}$|^\[|^[a-z]+[-_]?\d{1,3}$")
+_LOGIN = re.compile(r"[\w@-]{2,40}")
+_HOST_PORT = re.compile(r"\d{1,5}(?:/.*)?|//.*")
 _NO_LINE = re.compile(
     r"diff |index [0-9a-f]+\.|@@|-----|\d+(?:,\d+)?[acd]\d+(?:,\d+)?\r?$|\\ No newline|[^\w\n]*$",
     re.MULTILINE,
@@ -64,6 +71,13 @@ def _of_line(text: str, start: int, end: int, kind: FileKind) -> Iterator[Span]:
                 first = text.index(value, at)
                 yield Span(first, first + len(value), _KIND)
                 return
+        elif kind is FileKind.LINES:
+            if not _COMMENT.match(text, at, end):
+                for word in _LINE_WORD.finditer(text, at, end):
+                    group = "v" if word["q"] is None else "q"
+                    if _is_line_secret(word[group]):
+                        yield Span(*word.span(group), _KIND)
+            return
         elif line := _SETTING.fullmatch(text, at, end):
             group = next(each for each in ("single", "double", "bare") if line[each] is not None)
             if _is_secret(line["name"], line[group]):
@@ -77,6 +91,9 @@ def _is_secret(name: str, value: str) -> bool:
         return False
     if name and (is_secret_variable(name, value) or secret_name_kind(name, value, True)):
         return True
+    login, colon, password = value.partition(":")
+    if colon and _LOGIN.fullmatch(login) and is_password(password) and not _HOST_PORT.fullmatch(password):
+        return True
     if len(value) < MIN_SECRET or is_ordinary(value) or _OTHER_NAME.search(name):
         return False
     if judge_distinctiveness(value) is Distinctiveness.ANYWHERE or is_random(value) or is_set_password(value):
@@ -84,6 +101,13 @@ def _is_secret(name: str, value: str) -> bool:
     if is_password(value) and any(map(str.isdigit, value)) and not re.search(r"[/.:]", value):
         return True
     return any(map(is_scrambled_piece, re.findall(r"[A-Za-z0-9]{6,}", value)))
+
+
+def _is_line_secret(word: str) -> bool:
+    """Tell whether a word of a line of secrets is one: not a name, an address, a path or a number."""
+    if _PLACE.search(word) or is_sealed(word) or is_stand_in(word):
+        return False
+    return is_password(word) or is_word_chain(word) or is_random(word)
 
 
 _SECTION = re.compile(
@@ -164,7 +188,8 @@ DETECTORS: tuple[Detector, ...] = (
 
 
 _HINT = re.compile(
-    r"env|\.key|secret|userlist|bundle|gradle|credential|rc\b|pgpass|htpasswd|\.cnf|\.vault|tfvars|kube|id_(?:rsa|dsa|ecdsa|ed25519)|token|passw|passphrase|auth\.json"
+    r"env|\.key|\.psk|\.pw\b|secret|authenticator|userlist|dovecot|subversion|turnserver|keyring|homeserver|shadow|sbt|sasl_|auth|login|creds|cookie|chap-|pap-"
+    r"|bundle|gradle|credential|rc\b|pgpass|htpasswd|\.cnf|\.vault|tfvars|kube|id_(?:rsa|dsa|ecdsa|ed25519)|token|passw|passphrase|auth\.json"
 )
 _COMMAND_WORD = re.compile(r"(?<![^\s\"':=(])[\w.~$/@+-]*\w")
 _MOST = 8192  # characters of a command line that are searched
@@ -176,4 +201,4 @@ def named_secret_file(text: str) -> FileKind | None:
     if not _HINT.search(text):
         return None
     kinds = {kind for word in set(_COMMAND_WORD.findall(text)) if (kind := _kind_of(word))}
-    return FileKind.FIELDS if FileKind.FIELDS in kinds else FileKind.SECRET if kinds else None
+    return next((kind for kind in (FileKind.FIELDS, FileKind.LINES, FileKind.SECRET) if kind in kinds), None)

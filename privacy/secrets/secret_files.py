@@ -13,6 +13,8 @@ class FileKind(Enum):
     """A secret and nothing else."""
     FIELDS = "fields"
     """Settings, with secrets among them."""
+    LINES = "lines"
+    """Lines of words, with secrets among them, such as `chap-secrets`."""
 
 
 _PLACES = re.compile(
@@ -23,6 +25,7 @@ _SECRET_NAMES = re.compile(
     r"|credentials/\w+\.key|\.erlang\.cookie|huggingface/token|serviceaccount/token|hsm_secret|\.pgpass"
     r"|\.?htpasswd(?:\.\w+)?|mosquitto/(?:[\w.-]*pass\w*|pwfile)|pgbouncer/userlist\.txt|userlist\.txt|\.?passphrase(?:\.txt)?|\.env\.vault|\.?secret[-_]?key(?:\.txt)?|\.my-?token|nix-serve\.sec"
     r"|[\w.-]*(?:private|server|client|tls|ssl|signing|deploy|wg\d?|host)[\w.-]*\.key"
+    r"|\.google_authenticator|[\w-]+\.(?:psk|pw)|(?:vnc|x11vnc|tigervnc)/passwd"
     r"|\.git-crypt[\w-]*\.key|age[\w-]*\.key|age/keys\.txt|privatekey|[\w-]+\.(?:password|passwd|secret)|(?:open)?vpn/(?:[\w-]+/)*(?:auth|pass|login|creds?|psk)[\w-]*(?:\.(?:txt|conf|up))?|ssh_host_\w+_key|\.?kube-?token"
     r"|[\w.-]*key-?file(?:\.(?:txt|b64|bin))?|authkey(?:\.\w{1,4})?|[\w-]+-auth-?key|(?:munge|luks|corosync|rndc|mongo\w*|replica\w*|cluster|gossip|encryption|decryption|backup|root|sops|cosign|minisign)[\w-]*\.key(?:\.b64)?)$"
 )
@@ -35,8 +38,13 @@ _FIELD_NAMES = re.compile(
     r"|\.codex/auth\.json|auth\.json|\.claude/\.credentials\.json|\.gemini/oauth_creds\.json|\.snowsql/config"
     r"|client_secrets?[\w.-]*\.json|service[-_]account[\w.-]*\.json|credentials\.(?:json|ya?ml|ini|toml)"
     r"|secrets?\.(?:json|ya?ml|ini|toml|env|properties|auto\.tfvars)|terraform\.tfvars|[\w-]+\.auto\.tfvars"
-    r"|terraform\.tfstate|etc/(?:g?shadow|master\.passwd|security/opasswd|ipsec\.secrets|ldap\.secret|msmtprc)|(?:chap|pap)-secrets|sasl_passwd|passwd\.client|smbpasswd|\.(?:msmtprc|fetchmailrc|mbsyncrc|authinfo|ldaprc)|[\w-]+\.nmconnection|wpa_supplicant[\w-]*\.conf|rndc\.key|proc/(?:\d+|self|\$\w+)/environ|\.streamlit/secrets\.toml|local\.settings\.json"
+    r"|terraform\.tfstate|etc/(?:g?shadow|master\.passwd|security/opasswd|ldap\.secret|msmtprc)|smbpasswd|\.(?:msmtprc|fetchmailrc|mbsyncrc|authinfo|ldaprc)|[\w-]+\.nmconnection|wpa_supplicant[\w-]*\.conf|rndc\.key|proc/(?:\d+|self|\$\w+)/environ|\.streamlit/secrets\.toml|local\.settings\.json"
+    r"|\.sbt/\.?credentials|subversion/auth/[\w./-]+|cypress\.env\.json"
     r"|\.config/op/config|\.composer/auth\.json|\.gem/credentials|\.bundle/config|\.gradle/gradle\.properties|\.m2/settings\.xml|\.smbcredentials|\.cifs\w*|tac_?plus\.(?:conf|cfg)|\.(?:transifexrc|flyrc|offlineimaprc|muttrc|esmtprc|getmail/\w+|irssi/config|s3ql/authinfo2|lftprc)|ceph\.[\w.]+\.keyring|users\.acl|weechat/sec\.conf|turnserver\.conf|homeserver\.yaml)$"
+)
+_LINE_NAMES = re.compile(
+    r"(?:^|/)(?:etc/ipsec\.secrets|(?:chap|pap)-secrets|davfs2?/secrets|dovecot/(?:users|[\w.-]*passwd[\w.-]*)|sasl_passwd|passwd\.client"
+    r"|(?:[\w-]*vpn-?)?(?:auth|login|logins|creds?|passwords?)\.txt)$"
 )
 _SAMPLE = re.compile(
     r"(?i)\.(?:example|sample|template|dist|tmpl|tpl|pub|md|enc|gpg|age|sops|default|schema)\b|example|sample"
@@ -57,6 +65,8 @@ def find_secret_file_kind(path: str) -> FileKind | None:
         return FileKind.SECRET if _PLACES.search(path) else None
     if _PLACES.search(path) or _SECRET_NAMES.search(path):
         return FileKind.SECRET
+    if _LINE_NAMES.search(path):
+        return FileKind.LINES
     if _FIELD_NAMES.search(path):
         return FileKind.FIELDS
     plain = _PLAIN_SUFFIX.search(name)

@@ -13,9 +13,11 @@ from tracemill.privacy.core.chosen_passwords import (
     is_mingled,
     is_numbered_words,
     is_short_phrase,
+    is_word_chain,
 )
 from tracemill.privacy.core.entropy import has_all_kinds, is_password, is_token
 from tracemill.privacy.core.lazy_pattern import LazyPattern
+from tracemill.privacy.core.letter_pairs import is_drawn_letters
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
@@ -30,7 +32,7 @@ from tracemill.privacy.core.set_passwords import is_odd_password
 _PASSWORDS = (
     r"passw(?:or)?[dt]|passphrase|passcode|passwd|pgpass|(?<![A-Za-z0-9])pass\b|\bpw\b|\bpwd\b|kennwort|\bmdp\b|mot de passe|contrase[n\xf1]a|\bclave\b"
     r"|\bsenha\b|palavra-passe|\bparola\b|heslo|has[\u0142l]o|jelsz|wachtwoord|passord|adgangskode|l[o\xf6]senord|salasana|[\u015f\u015es]ifre"
-    r"|\u043f\u0430\u0440\u043e\u043b|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u6697\u8bc1\u756a\u53f7|\u6697\u8a3c\u756a\u53f7|\u0643\u0644\u0645\u0629 (?:\u0627\u0644\u0645\u0631\u0648\u0631|\u0627\u0644\u0633\u0631|\u0633\u0631)|\u05e1\u05d9\u05e1\u05de|\u0631\u0645\u0632 (?:\u0639\u0628\u0648\u0631|\u0648\u0631\u0648\u062f)|\u06af\u0630\u0631\u0648\u0627\u0698\u0647|\u092a\u093e\u0938\u0935\u0930\u094d\u0921|\u0e23\u0e2b\u0e31\u0e2a\u0e1c\u0e48\u0e32\u0e19|m\u1eadt kh\u1ea9u|kata sandi|\u03ba\u03c9\u03b4\u03b9\u03ba|\u039a\u03c9\u03b4\u03b9\u03ba|\u10de\u10d0\u10e0\u10dd\u10da|\u057a\u0561\u0580\u0578\u056c|\bpass\b|code d'acc\xe8s|zugangscode|zugangsdaten|codice di accesso|c[\xf3o]digo de acceso|lozink|geslo\b|slapta\u017eod|parool\b|lykilor|security_?answer|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638"
+    r"|[\u043f\u041f]\u0430\u0440\u043e\u043b|\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u6697\u8bc1\u756a\u53f7|\u6697\u8a3c\u756a\u53f7|\u0643\u0644\u0645\u0629 (?:\u0627\u0644\u0645\u0631\u0648\u0631|\u0627\u0644\u0633\u0631|\u0633\u0631)|\u05e1\u05d9\u05e1\u05de|\u0631\u0645\u0632 (?:\u0639\u0628\u0648\u0631|\u0648\u0631\u0648\u062f)|\u06af\u0630\u0631\u0648\u0627\u0698\u0647|\u092a\u093e\u0938\u0935\u0930\u094d\u0921|\u0e23\u0e2b\u0e31\u0e2a\u0e1c\u0e48\u0e32\u0e19|m\u1eadt kh\u1ea9u|kata sandi|\u03ba\u03c9\u03b4\u03b9\u03ba|\u039a\u03c9\u03b4\u03b9\u03ba|\u10de\u10d0\u10e0\u10dd\u10da|\u057a\u0561\u0580\u0578\u056c|\bpass\b|code d'acc\xe8s|zugangscode|zugangsdaten|codice di accesso|c[\xf3o]digo de acceso|lozink|geslo\b|slapta\u017eod|parool\b|lykilor|security_?answer|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638"
 )
 _PASSWORDS_RAW = (
     r"passw(?:or)?[dt]|passphrase|passcode|passwd|pgpass|_pass|pass\b|pw\b|pwd\b|kennwort|mdp|mot de passe|contrase|clave|senha|palavra-passe|parola"
@@ -117,6 +119,7 @@ def find_spoken_passwords(view: TextView) -> Iterator[Span]:
             if found is None and label["password"]:
                 found = (
                     _phrase_behind(text, label.end())
+                    or _letters_behind(text, label.end())
                     or _phrase_folded(text, label.end())
                     or _value_below(text, label.end())
                 )
@@ -162,7 +165,9 @@ def _value_behind(text: str, start: int, is_value: Callable[[str], bool]) -> Spa
         if token.start() >= end:
             return None
         value = token[0].rstrip(".,!?")
-        set_here = is_value is _is_said and (is_mingled(value) or is_token(value) or is_short_phrase(value))
+        set_here = is_value is _is_said and (
+            is_mingled(value) or is_token(value) or is_short_phrase(value) or is_word_chain(value)
+        )
         if is_value(value) or (set_here and _is_set(text, start, token.start(), value)):
             return Span(token.start(), token.start() + len(value), "PASSWORD")
     return None
@@ -191,6 +196,17 @@ def _phrase_behind(text: str, start: int) -> Span | None:
     """Return a phrase of four words or more that is all that a label is followed by."""
     found = _WORDS_SAID.match(text, start)
     return Span(*found.span("v"), "PASSWORD") if found and is_chosen_password(found["v"]) else None
+
+
+_LETTERS_SAID = build_rule_pattern(
+    r"(?:[\w-]|[^\x00-\x7f]){0,12}(?:[ \t][^\s:=]{1,16})?\\*[\"'`*\])]{0,3}[ \t]{0,2}[:=\uff1a][ \t]{0,3}\\*[\"'`]?(?P<v>[a-z]{8,64})\\*[\"'`]?[ \t]*(?=\r?\n|\\[nr]|$)"
+)
+
+
+def _letters_behind(text: str, start: int) -> Span | None:
+    """Return random small letters that take the rest of the line behind a label."""
+    found = _LETTERS_SAID.match(text, start)
+    return Span(*found.span("v"), "PASSWORD") if found and is_drawn_letters(found["v"]) else None
 
 
 _FOLDED = build_rule_pattern(
@@ -250,6 +266,7 @@ DETECTORS: tuple[Detector, ...] = (
         *(rf"(?i:{_PASSWORDS_RAW})[^\n]*{_cased(flag, shape)}" for flag, shape in _PASSWORD_SHAPES),
         *(rf"{flag}(?:{_LOGINS_RAW})[^\n]*{shape}" for flag, shape in _LOGIN_SHAPES),
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
+        rf"(?:{_PASSWORDS_RAW})[\w?\"'`*\])-]*(?:[ \t][^\s:=]{{1,16}})?[ \t]*[:=?][ \t]*\\*[\"'`]?[a-z]{{8,64}}\\*[\"'`]?[ \t]*(?:\r?\n|\\[nr]|$)",
         rf"(?i)(?:{_PASSWORDS_RAW})[^\n]*[|>][+-]?\s*\n[ \t]+[a-z]{{3,}} [a-z]{{3,}} [a-z]{{3}}",
         *(
             rf"{flag}(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*{shape}"

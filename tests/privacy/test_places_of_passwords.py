@@ -1,0 +1,131 @@
+# ruff: noqa: E501 (texts)
+"""Passwords without a shape are found by the place they stand in: files, commands, forms, prints."""
+
+import random
+import string
+
+import pytest
+from secret_sessions import HARNESS_NAMES, output_trace, trace_of
+
+from tracemill.privacy.core.letter_pairs import is_drawn_letters
+from tracemill.privacy.redaction.redactor import Redactor
+from tracemill.records.message import Message
+
+REDACTOR = Redactor(key=b"k")
+WORDS = "tattoo grow general what border expire prefer deal mansion talent".split()  # noqa: SIM905
+
+
+def _letters(rng: random.Random) -> str:
+    while not is_drawn_letters(value := "".join(rng.choices(string.ascii_lowercase, k=12))):
+        pass
+    return value
+
+
+def _mixed(rng: random.Random) -> str:
+    return "".join(rng.choices(string.ascii_letters + string.digits, k=11)) + "7aQ"
+
+
+def _chain(rng: random.Random) -> str:
+    return "-".join(rng.sample(WORDS, 4))
+
+
+PLACES = [
+    ("realm=Corp Repository\nhost=nexus.corp.lan\nuser=airflow\npassword={}", (_letters, _mixed)),
+    ("APP_NAME = Team\nPASSWD = {}\nRUN_MODE = prod", (_letters, _mixed, _chain)),
+    ("val df = spark.read\n  .option(\"user\", \"ci_bot\")\n  .option(\"password\", \"{}\")", (_letters, _mixed)),
+    ("  release {{\n    storeFile file('a.jks')\n    storePassword '{}'\n  }}", (_letters, _mixed)),
+    ("[database]\npassword = \"\"\"{}\"\"\"\nhost = db", (_letters, _mixed)),
+    ("helm upgrade pg x/postgresql --set auth.postgresPassword={} -n data", (_mixed, _chain)),
+    ("docker login registry.corp.eu -u bob -p {}\ndocker build .", (_letters, _mixed, _chain)),
+    ("await page.getByLabel('Password').fill('{}');", (_letters, _mixed, _chain)),
+    ("driver.find_element(By.ID, \"password\").send_keys(\"{}\")", (_letters, _mixed, _chain)),
+    ("    edit \"to-branch\"\n        set psksecret {}\n        set dpd on-idle", (_letters, _mixed, _chain)),
+    ("1) \"requirepass\"\n2) \"{}\"\n3) \"masterauth\"", (_letters, _mixed, _chain)),
+    ("K 8\npassword\nV 12\n{}\nK 8\nusername", (_letters, _mixed)),
+    ("a1 LOGIN bob \"{}\"\na1 OK Logged in", (_letters, _mixed, _chain)),
+    ("${{USER}}          bob\n${{PASSWORD}}      {}", (_letters, _mixed, _chain)),
+    ("<Attribute Name=\"sessionToken\">\n  <AttributeValue>{}</AttributeValue>", (_letters, _mixed)),
+    ("OLDPW=\"{}\"\nfor h in a b; do", (_mixed, _chain)),
+    ("    SetEnv DB_USER app\n    SetEnv DB_PASSWORD {}", (_letters, _mixed, _chain)),
+    ("val c = Credentials.basic(\"nightly\", \"{}\")", (_letters, _mixed, _chain)),
+    ("ldapsearch -x -H ldaps://a.lan \\\n  -D \"cn=b\" -w '{}' \\\n  -b \"dc=lan\"", (_letters, _mixed)),
+    ("mosquitto_pub -h mq -u bob -P '{}' -t a/b", (_letters, _mixed, _chain)),
+    ("\u043b\u043e\u0433\u0438\u043d: bob\n\u043f\u0430\u0440\u043e\u043b\u044c: {}\n", (_letters, _mixed, _chain)),
+    ("\u7528\u6237\u540d:bob\n\u5bc6\u7801:{}\n", (_letters, _mixed, _chain)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "makes"), PLACES)
+def test_a_password_goes_by_its_place(text: str, makes: tuple) -> None:
+    rng = random.Random(7)
+    for make in makes:
+        value = make(rng)
+        message = Message("user", text.format(value))
+        content = REDACTOR.redact_trace(trace_of(message))[0].contexts[0].messages[0].content
+        assert value not in content
+        assert content.startswith(text.format("\0").partition("\0")[0].rpartition(" ")[0])
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "left"),
+    [
+        ("/etc/davfs2/secrets", "https://cloud.corp.com/dav/ nico \"{}\"", "/dav/ nico \""),
+        ("/etc/ppp/chap-secrets", "# client server secret\nnico\tl2tpd\t{}\t*", "nico\tl2tpd\t"),
+        ("/etc/ipsec.secrets", ": RSA gateway.key \"{}\"", ": RSA gateway.key"),
+        ("/etc/dovecot/users", "sven:{{PLAIN}}{}:1001:1001::/home/vmail", ":1001:1001::/home/"),
+        ("/etc/postfix/sasl_passwd", "[smtp.corp.co]:587 relay:{}", ":587 relay:"),
+        ("/home/a/.bundle/config", "---\nBUNDLE_GEMS__LAN: \"nightly:{}\"\nBUNDLE_JOBS: \"8\"", "BUNDLE_JOBS: \"8\""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("make", [_letters, _mixed])
+def test_words_of_a_file_of_secrets_go(path: str, text: str, left: str, make) -> None:
+    value = make(random.Random(3))
+    for harness in HARNESS_NAMES:
+        trace = output_trace(harness, f"sudo cat {path}", text.format(value))
+        content = REDACTOR.redact_trace(trace)[0].contexts[0].messages[2].content
+        assert value not in content
+        assert left in content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = getpwnam",
+        "docker compose -p billing-app-dev-env up",
+        "existingPasswordSecret: my-release-postgres-auth",
+        "secret: my-app-db-creds",
+        "token   kubernetes.io/service-account-token   3",
+        "connect(host=host, password=pw1)",
+    ],
+)
+def test_names_and_words_of_code_stay(text: str) -> None:
+    assert REDACTOR.redact_trace(trace_of(Message("user", text)))[0].contexts[0].messages[0].content == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wohnhaft Am M\u00fchlbach 3, 44787 Bochum",
+        "Regards\nBo\n4041 Quail Hollow Ct, Tucson, AZ 85718",
+        "Zamieszka\u0142y: ul. Ko\u015bciuszki 141, 20-022 Lublin",
+        "Corso Vittorio, 159, 41121 Modena",
+        "149 Larkspur Close, Bristol BS6 7PD",
+    ],
+)
+def test_an_address_on_one_line_goes(text: str) -> None:
+    content = REDACTOR.redact_trace(trace_of(Message("user", text)))[0].contexts[0].messages[0].content
+    assert "<ADDRESS_" in content
+    assert not any(part in content for part in ("44787", "85718", "20-022", "41121", "BS6"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Python 3, 20240 Builds ran",
+        "Took 12 steps, 30000 Rows",
+        "Figure 3, 12345 Points",
+        "ran Step 4, 1000 Users",
+    ],
+)
+def test_counts_are_no_address(text: str) -> None:
+    assert REDACTOR.redact_trace(trace_of(Message("user", text)))[0].contexts[0].messages[0].content == text
