@@ -6,18 +6,21 @@ this file with built-ins of its own and outside of `sys.modules`, so that a cand
 uses.
 """
 
+import _posixsubprocess  # pyright: ignore[reportMissingImports]
 import _signal  # pyright: ignore[reportMissingImports]
 import functools
 import gc
 import linecache
 import os
 import sys
+import unittest
 from _thread import get_ident
 from collections.abc import Callable, Collection, Iterator
 from os import fspath, stat
 from pathlib import PosixPath
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
+from unittest.mock import NonCallableMock
 
 Report = Callable[[str, str], None]
 """Receives what a candidate was seen to do, and its place: `file:function`, or `file:class`."""
@@ -54,6 +57,9 @@ _KINDS = {
     "os.exec": STARTS_PROGRAMS,
     "os.fork": STARTS_PROGRAMS,
     "os.posix_spawn": STARTS_PROGRAMS,
+    "_posixsubprocess.fork_exec": STARTS_PROGRAMS,
+    "import": STARTS_PROGRAMS,
+    "cpython.PyInterpreterState_New": STARTS_PROGRAMS,
 }
 _FRAMES = ("tb_frame", "gi_frame", "cr_frame", "ag_frame")
 _OWN_USE = {
@@ -67,6 +73,7 @@ _MAKES_CODE = {"compile": "_bootstrap_external", "code.__new__": "types"}
 """Modules that make code under another file's name, as at an import; others do it for the candidate."""
 _LISTING = ("_bootstrap_external", "metadata")
 """Modules that list every folder of `sys.path`, the tests' too, to find what is imported or installed."""
+_OF_MOCKS = frozenset(("called", "call_args", "call_args_list", "call_count", "method_calls", "mock_calls"))
 _WATCHED_MODULES = {"_pytest", "pytest", "pluggy", *sys.stdlib_module_names}
 
 
@@ -86,11 +93,14 @@ class CandidateWatch:
         self._files = {_identity(path) for path in self._sources}
         self._classes: set[type] = set()
         self._functions: dict[tuple[str, str], FunctionType | type] = {}
+        self._of_tests: dict[type, dict[str, FunctionType | type]] = {}
 
     def start(self) -> None:
         """Watch from now on."""
         self._hide_sources()
         self._hide_frames()
+        self._hear_programs()
+        self._watch_instances()
         self._functions = _functions()
         sys.addaudithook(self._heard)
 
@@ -103,6 +113,13 @@ class CandidateWatch:
                     is_function = isinstance(each, FunctionType) and self._is_candidate(each)
                     if is_function and (is_known or not _is_generated(each)):
                         self._report(REPLACES_FUNCTIONS, self._named(each.__code__))
+        for owner in _classes_of(self._tests):
+            now = {name: _kind(value) for name, value in [*vars(owner).items()]}
+            before = self._of_tests.setdefault(owner, now)
+            for name, new in now.items():
+                is_function = isinstance(new, FunctionType) and self._is_candidate(new)
+                if new is not before.get(name) and is_function:
+                    self._report(REPLACES_FUNCTIONS, self._named(new.__code__))
         self._watch_equality()
 
     def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -140,6 +157,8 @@ class CandidateWatch:
             return _is_function_of(arguments[0], self._tests, *self._libraries)
         if event in ("open", "os.listdir", "os.scandir"):
             return _identity(arguments[0] if arguments[0] is not None else ".") in self._files
+        if event == "import":  # the module was imported before; once more it has functions of its own
+            return arguments[0] == "_posixsubprocess"
         if event == "compile":
             filename = arguments[1]
             return type(filename) is str and filename.startswith((*self._libraries, self._tests))
@@ -197,6 +216,43 @@ class CandidateWatch:
 
         setattr(_signal, "signal", signal)  # noqa: B010 # the type checker knows another one
 
+    def _hear_programs(self) -> None:
+        """Raise an event where a program is started by the function below `subprocess`, which raises none."""
+        original = _posixsubprocess.fork_exec
+
+        def fork_exec(*arguments: Any) -> Any:
+            sys.audit("_posixsubprocess.fork_exec")
+            return original(*arguments)
+
+        for module in [*sys.modules.values()]:
+            for name in ("fork_exec", "_fork_exec"):
+                if vars(module).get(name) is original:
+                    setattr(module, name, fork_exec)
+
+    def _watch_instances(self) -> None:
+        """Report a candidate that sets a method of a test, of its item or of a mock on the object itself."""
+        from _pytest.nodes import Node
+
+        for owner in (unittest.TestCase, Node, NonCallableMock):
+            type.__setattr__(owner, "__setattr__", self._set_attribute(owner))
+
+    def _set_attribute(self, owner: type) -> Callable[[Any, str, Any], None]:
+        """Return `__setattr__` of a class that reports."""
+        original = type.__getattribute__(owner, "__setattr__")
+        is_mock = owner is NonCallableMock  # which counts its calls when the candidate calls it
+
+        def set_attribute(this: Any, name: str, value: Any) -> None:
+            collects = self._stop_hearing()
+            is_counted = is_mock and name in _OF_MOCKS
+            if is_counted or _is_method(type(this), name):
+                is_own = is_mock and sys._getframe(1).f_code.co_filename.startswith(self._libraries)
+                if not is_own and (place := self._place("object.__setattr__", REPLACES_FUNCTIONS)):
+                    self._report(REPLACES_FUNCTIONS, place)
+            self._hear_again(collects)
+            original(this, name, value)
+
+        return set_attribute
+
     def _watch_equality(self) -> None:
         """Watch how the candidate's classes compare an object with values of other types."""
         for owner in _subclasses(object, set()):
@@ -252,6 +308,11 @@ def _is_generated(function: FunctionType) -> bool:
 def _is_function_of(owner: object, *folders: str) -> bool:
     """Return whether an object is a function whose code lies in one of some folders."""
     return type(owner) is FunctionType and owner.__code__.co_filename.startswith(folders)
+
+
+def _is_method(owner: type, name: str) -> bool:
+    """Return whether a class or one of its bases has a function of a name."""
+    return any(isinstance(vars(each).get(name), FunctionType) for each in owner.__mro__)
 
 
 def _is_method_of(owner: type, method: Any) -> bool:
@@ -315,6 +376,15 @@ def _subclasses(kind: type, seen: set[type]) -> Iterator[type]:
             seen.add(each)
             yield each
             yield from _subclasses(each, seen)
+
+
+def _classes_of(folder: str) -> Iterator[type]:
+    """Yield the classes of the modules below a folder."""
+    for module in [*sys.modules.values()]:
+        if str(getattr(module, "__file__", None)).startswith(folder):
+            for value in [*vars(module).values()]:
+                if isinstance(value, type) and value.__module__ == module.__name__:
+                    yield value
 
 
 def _functions() -> dict[tuple[str, str], FunctionType | type]:

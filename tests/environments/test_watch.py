@@ -23,6 +23,7 @@ from tracemill.environments.verdict.watch_candidate import (
     LOOKS_AT_CALLERS,
     READS_TESTS,
     REPLACES_FUNCTIONS,
+    STARTS_PROGRAMS,
 )
 
 ERRORS = """
@@ -43,6 +44,50 @@ def in_threads(job):
     thread.join()
     with ThreadPoolExecutor() as pool:
         return len([*pool.map(logging.getLogger("lib").warning, ["a", "b"])])
+"""
+INSTANCES = """
+import dataclasses, functools, multiprocessing.util, operator, os
+
+def assertion(test):
+    test.assertEqual = lambda *values: None
+
+def named(test):
+    setattr(test, "assert" + "True", lambda *values: None)
+
+def outcome(test):
+    test._outcome.result.addFailure = lambda *failure: None
+
+def mock(given):
+    given.assert_called_with = lambda *arguments: None
+
+def counted(given):
+    given.call_count = 3
+
+def called(given):
+    given.size = 4
+    given(4)
+    return given.call_count
+
+def equal(item):
+    type(item).__eq__ = lambda this, other: True
+
+def started():
+    reading, writing = os.pipe()
+    process = multiprocessing.util.spawnv_passfds(b"/bin/true", [b"true"], [writing])
+    os.waitpid(process, 0)
+
+def taken():
+    import subprocess, sys
+    del sys.modules["_posixsubprocess"]
+    import _posixsubprocess
+    return _posixsubprocess.fork_exec
+
+def another():
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    interpreters.destroy(interpreters.create())
 """
 SIGNALS = """
 import asyncio, signal, time
@@ -149,6 +194,31 @@ def look(n):
     return found
 """
 BOOM = "def boom():\n    raise ValueError('no')\n\n"
+CASE = """
+import unittest
+class TestIt(unittest.TestCase):
+    def setUp(self):
+        self.maxDiff = None
+        self.known = 3
+    def test_it(self):
+        lib.{}(self)
+        self.assertEqual(1, 1)
+"""
+MOCK = """
+from unittest.mock import Mock, patch
+def test_it():
+    m = Mock(size=3)
+    m.assert_anything = 4
+    lib.{}
+"""
+ITEM = """
+import dataclasses
+@dataclasses.dataclass
+class Item:
+    n: int
+def test_it():
+    lib.equal(Item(1))
+"""
 RUNS = [
     (ERRORS, BOOM + "def test_it(): assert 'in boom' in lib.attempt(boom)", set()),
     (ERRORS, BOOM + "def test_it(): assert lib.in_threads(boom) == 2", set()),
@@ -166,6 +236,17 @@ RUNS = [
         {(REPLACES_FUNCTIONS, f"lib.py:{each}") for each in ("__get__", "get")},
     ),
     (PATCHES, "def test_it(): lib.module()", {(REPLACES_FUNCTIONS, "lib.py:isclose")}),
+    *(
+        (INSTANCES, CASE.format(name), {(REPLACES_FUNCTIONS, f"lib.py:{name}")})
+        for name in ("assertion", "named", "outcome")
+    ),
+    (INSTANCES, MOCK.format("mock(m)"), {(REPLACES_FUNCTIONS, "lib.py:mock")}),
+    (INSTANCES, MOCK.format("counted(m)"), {(REPLACES_FUNCTIONS, "lib.py:counted")}),
+    (INSTANCES, MOCK.format("called(m)"), set()),
+    (INSTANCES, ITEM, {(REPLACES_FUNCTIONS, "lib.py:<lambda>")}),
+    (INSTANCES, "def test_it(): lib.started()", {(STARTS_PROGRAMS, "lib.py:started")}),
+    (INSTANCES, "def test_it(): lib.taken()", {(STARTS_PROGRAMS, "lib.py:taken")}),
+    (INSTANCES, "def test_it(): lib.another()", {(STARTS_PROGRAMS, "lib.py:another")}),
     (EQUALS, "def test_it(): assert lib.count([1, 2, 1], 1) == 2", set()),
     (INTERRUPTS, "def test_it(): assert lib.look(50)", {(LOOKS_AT_CALLERS, "lib.py:stop")}),
 ]
@@ -204,7 +285,7 @@ def test_what_is_seen_of_a_library(worktree: Path, code: str, test: str, seen: s
         (place / name).write_text(text)
         make_readable(place)
     run = TestBed(orchard.sandbox(), shared_packages(TEST_PACKAGES)).run(*places, ["test_lib.py"])
-    assert (run.outcomes, run.seen) == ({"test_lib.py::test_it": "passed"}, seen), run.output
+    assert (set(run.outcomes.values()), run.seen) == ({"passed"}, seen), run.output
 
 
 @pytest.mark.slow
