@@ -20,7 +20,7 @@ from tracemill.environments.sandbox.python_runtime import make_readable
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of
 from tracemill.records.errors import EnvironmentTaskError
 
-VERSION = 4
+VERSION = 5
 _PARTIAL = ".partial-"
 """Prefix of the folder of a task that is being written."""
 

@@ -15,7 +15,7 @@ from tracemill.environments.parse_python import parse_python
 
 FeatureKind = Literal["function", "class", "module", "group"]
 LEAST_LINES = 3
-_MOST_TESTS_SHARE = 0.8
+MOST_TESTS_SHARE = 0.8
 """Deleting what more of the tests call leaves next to nothing functional."""
 
 
@@ -63,7 +63,7 @@ def choose_features(
     usable = {
         key: tests
         for key, tests in covered.items()
-        if tree.functions[key].lines >= least_lines and len(tests) <= _MOST_TESTS_SHARE * len(all_tests)
+        if tree.functions[key].lines >= least_lines and len(tests) <= MOST_TESTS_SHARE * len(all_tests)
     }
     kinds = [_single(usable), _classes(tree, usable), _modules(tree, usable), _groups(tree, usable, rng)]
     seen: set[frozenset[str]] = set()
@@ -78,7 +78,7 @@ def choose_features(
                 continue
             seen.add(keys)
             tests = sorted(set().union(*(covered[key] for key in keys)))
-            if len(tests) > _MOST_TESTS_SHARE * len(all_tests):
+            if len(tests) > MOST_TESTS_SHARE * len(all_tests):
                 continue
             functions = sorted(
                 (tree.functions[key] for key in keys), key=lambda each: (each.file, each.first_line)

@@ -31,6 +31,7 @@ WALKS_OBJECTS = "walks the objects of the process"
 HIDES_CODE = "hides where code is from"
 STARTS_PROGRAMS = "starts programs"
 EQUALS_OTHERS = "equals values of other types"
+COMPARES_OTHERS = "answers what tests ask of a value"
 REPLACES_FUNCTIONS = "replaces functions of Python or of the test framework"
 
 _KINDS = {
@@ -73,6 +74,11 @@ _MAKES_CODE = {"compile": "_bootstrap_external", "code.__new__": "types"}
 """Modules that make code under another file's name, as at an import; others do it for the candidate."""
 _LISTING = ("_bootstrap_external", "metadata")
 """Modules that list every folder of `sys.path`, the tests' too, to find what is imported or installed."""
+_ASKED = (
+    *("__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__sub__", "__rsub__"),
+    *("startswith", "endswith", "find", "index", "count"),
+)
+"""Methods by which a test asks something of a value without a look at the whole of it."""
 _OF_MOCKS = frozenset(("called", "call_args", "call_args_list", "call_count", "method_calls", "mock_calls"))
 _WATCHED_MODULES = {"_pytest", "pytest", "pluggy", *sys.stdlib_module_names}
 
@@ -120,7 +126,7 @@ class CandidateWatch:
                 is_function = isinstance(new, FunctionType) and self._is_candidate(new)
                 if new is not before.get(name) and is_function:
                     self._report(REPLACES_FUNCTIONS, self._named(new.__code__))
-        self._watch_equality()
+        self._watch_comparisons()
 
     def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
         kind = _KINDS.get(event)
@@ -253,18 +259,21 @@ class CandidateWatch:
 
         return set_attribute
 
-    def _watch_equality(self) -> None:
+    def _watch_comparisons(self) -> None:
         """Watch how the candidate's classes compare an object with values of other types."""
         for owner in _subclasses(object, set()):
             if owner in self._classes:
                 continue
             self._classes.add(owner)
-            for name in ("__eq__", "__ne__"):
+            for name in ("__eq__", "__ne__", *_ASKED):
                 method = owner.__dict__.get(name)
                 if isinstance(method, FunctionType) and self._is_candidate(method):
                     type.__setattr__(owner, name, self._watched(owner, name, method))
                 elif (
-                    method is not None and not _is_method_of(owner, method) and (file := self._file_of(owner))
+                    method is not None
+                    and name not in _ASKED
+                    and not _is_method_of(owner, method)
+                    and (file := self._file_of(owner))
                 ):
                     self._report(EQUALS_OTHERS, f"{file}:{owner.__name__}")  # an object in place of a method
 
@@ -280,19 +289,25 @@ class CandidateWatch:
         return not filename.startswith((*self._libraries, self._tests))
 
     def _watched(self, owner: type, name: str, method: FunctionType) -> Callable[[Any, Any], Any]:
-        """Return a method of comparison that reports when a value of another type is taken for equal."""
+        """Return a method that reports when tests ask it about a value of another type.
+
+        Of an equality this matters where it takes the value for equal; of the others, whatever it answers.
+        """
         place = self._named(method.__code__, owner.__name__)
 
         @functools.wraps(method)
-        def compare(this: Any, other: Any) -> Any:
-            found = method(this, other)
-            is_equal = found is False if name == "__ne__" else _is_true(found)
-            if is_equal and not _are_related(owner, type(other)):
+        def compare(this: Any, other: Any, *further: Any) -> Any:
+            found = method(this, other, *further)
+            if name in _ASKED:
+                is_answer = found is not NotImplemented
+            else:
+                is_answer = found is False if name == "__ne__" else _is_true(found)
+            if is_answer and not _are_related(owner, type(other)):
                 collects = self._stop_hearing()
                 caller = sys._getframe(1).f_code.co_filename
                 self._hear_again(collects)
                 if caller.startswith((*self._libraries, self._tests)):
-                    self._report(EQUALS_OTHERS, place)
+                    self._report(COMPARES_OTHERS if name in _ASKED else EQUALS_OTHERS, place)
             return found
 
         return compare

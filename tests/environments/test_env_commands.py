@@ -215,7 +215,7 @@ def test_a_repository_of_one_feature_says_why_there_are_no_more_tasks(tmp_path: 
     assert ended.stdout.splitlines()[1:] == [
         "tasks made 1 of 1 features tried",
         "  fewer than --most 3: 1 feature found, of functions with at least 3 lines that some tests call, "
-        "but not all",
+        "but no more than 80%",
     ]
 
 

@@ -19,6 +19,7 @@ from tracemill.environments.task import Task
 from tracemill.environments.verdict.judge import Verdict
 from tracemill.environments.verdict.run_tests import TestBed
 from tracemill.environments.verdict.watch_candidate import (
+    COMPARES_OTHERS,
     HIDES_CODE,
     LOOKS_AT_CALLERS,
     READS_TESTS,
@@ -44,6 +45,32 @@ def in_threads(job):
     thread.join()
     with ThreadPoolExecutor() as pool:
         return len([*pool.map(logging.getLogger("lib").warning, ["a", "b"])])
+"""
+ASKED = """
+class Near:
+    def __gt__(self, low):
+        return True
+    def __lt__(self, high):
+        return True
+    def __sub__(self, other):
+        return 0.0
+
+class Cut:
+    def __init__(self, text):
+        self.text = text
+    def __contains__(self, word):
+        return True
+    def startswith(self, start):
+        return True
+
+class Key:
+    def __init__(self, n):
+        self.n = n
+    def __lt__(self, other):
+        return self.n < other.n
+
+def inside():
+    return "b" in Cut("abc") and Near() > 1 and sorted([Key(2), Key(1)])
 """
 INSTANCES = """
 import dataclasses, functools, multiprocessing.util, operator, os
@@ -236,6 +263,11 @@ RUNS = [
         {(REPLACES_FUNCTIONS, f"lib.py:{each}") for each in ("__get__", "get")},
     ),
     (PATCHES, "def test_it(): lib.module()", {(REPLACES_FUNCTIONS, "lib.py:isclose")}),
+    (ASKED, "def test_it(): assert 1 < lib.Near() < 3", {(COMPARES_OTHERS, "lib.py:Near")}),
+    (ASKED, "def test_it(): assert abs(lib.Near() - 2.5) < 1", {(COMPARES_OTHERS, "lib.py:Near")}),
+    (ASKED, "def test_it(): assert 'a' in lib.Cut('abc')", {(COMPARES_OTHERS, "lib.py:Cut")}),
+    (ASKED, "def test_it(): assert lib.Cut('abc').startswith('b')", {(COMPARES_OTHERS, "lib.py:Cut")}),
+    (ASKED, "def test_it(): assert lib.inside() and lib.Key(1) < lib.Key(2)", set()),
     *(
         (INSTANCES, CASE.format(name), {(REPLACES_FUNCTIONS, f"lib.py:{name}")})
         for name in ("assertion", "named", "outcome")

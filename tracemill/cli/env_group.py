@@ -51,7 +51,7 @@ def make(
     """Delete features of a repository, or undo patches of rows, and write tasks to restore them."""
     import tempfile
 
-    from tracemill.environments.feature_deletion.delete_features import LEAST_LINES
+    from tracemill.environments.feature_deletion.delete_features import LEAST_LINES, MOST_TESTS_SHARE
     from tracemill.environments.feature_deletion.fetch_sdist import fetch_sdist, is_requirement
     from tracemill.environments.feature_deletion.make_issue_tasks import make_issue_tasks
     from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
@@ -125,7 +125,8 @@ def make(
     elif rows is None and report.made < most:
         few = f"fewer than --most {most}: {printable_count(report.tried, 'feature')} found"
         typer.echo(
-            f"  {few}, of functions with at least {LEAST_LINES} lines that some tests call, but not all"
+            f"  {few}, of functions with at least {LEAST_LINES} lines that some tests call, "
+            f"but no more than {MOST_TESTS_SHARE:.0%}"
         )
 
 
