@@ -113,7 +113,8 @@ def _gives(first: frozenset[str], last: frozenset[str], letters: str) -> bool:
 def _spellings(word: str) -> frozenset[str]:
     """Return a word in plain small letters, with accents left out and as `ae`, `oe`, `ue`."""
     small = word.lower()
-    return frozenset((_fold(small), _fold("".join(_SPELLINGS.get(each, each) for each in small))))
+    spelt = _fold(small), _fold("".join(_SPELLINGS.get(each, each) for each in small))
+    return frozenset(each for each in spelt if each)
 
 
 def _fold(text: str) -> str:
@@ -122,7 +123,7 @@ def _fold(text: str) -> str:
     return "".join(each for each in plain if "a" <= each <= "z")
 
 
-_PROBE = rf"[a-z]{{2}}[\w.+-]*@{DOMAIN_PROBE}"
+_PROBE = rf"(?i:[a-z])[\w.+-]*@{DOMAIN_PROBE}"
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(find_names_of_addresses, _PROBE),
     make_probed_detector(find_accounts_of_addresses, _PROBE),

@@ -1,7 +1,6 @@
 # ruff: noqa: E501 (patterns)
 """Detect secrets by their shape and a word or two nearby: password hashes, wallets, calls, URLs."""
 
-import json
 import re
 
 from tracemill.privacy.core.chosen_passwords import is_short_phrase, is_word_chain
@@ -37,6 +36,11 @@ def _is_phrase(value: str) -> bool:
 
 def _is_login(value: str) -> bool:
     return is_password(value) or is_word_chain(value) or is_short_phrase(value)
+
+
+def _is_key_pair(value: str) -> bool:
+    numbers = [int(number) for number in re.findall(r"\d+", value)]
+    return len(set(numbers)) >= 32 and max(numbers) < 256
 
 
 def _is_varied(value: str) -> bool:
@@ -92,7 +96,7 @@ DETECTORS: tuple[Detector, ...] = (
         "WALLET_KEY",
         r"(?<![^\n])[ \t]*(?P<v>\[(?:[ ]?\d{1,3},){63}[ ]?\d{1,3}\])(?=[ \t]*(?:\r?\n|$))",
         r"\[(?:[ ]?\d{1,3},){63}[ ]?\d{1,3}\]",
-        lambda value: len(set(json.loads(value))) >= 32 and max(json.loads(value)) < 256,
+        _is_key_pair,
     ),
     make_anywhere_detector(
         "TLS_SECRET",

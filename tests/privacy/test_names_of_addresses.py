@@ -26,6 +26,7 @@ def _redact(text: str) -> str:
         ("{'email': 'bastien_lefebvre97@laposte.net', 'name': 'Bastien Lefebvre'}", "{'email': '*', 'name': '*'}"),
         ('"Femke Zwart" <femke.zwart@xs4all.nl>', '"*" <*>'),
         ("cla.csv:2:Marijke de Bruijn,mdebruijn@kpnmail.nl,signed", "cla.csv:2:*,*,signed"),
+        ("\u00d8\u00f8 \u0130\u0131 \u0110\u0111 and Bo Moser: BMoser@web.de", "\u00d8\u00f8 \u0130\u0131 \u0110\u0111 and *: *"),
         ("J\u00f6rg Sch\u00e4fer, joerg.schaefer@web.de", "*, *"),
         ("{ first: 'Tha\u00eds', last: 'Siqueira' }, mail thais_siqueira67@uol.com.br", "{ first: '*', last: '*' }, mail *"),
         ("SamAccountName : mtremblay\nMail : mtremblay@redkite.io\nName : Mathieu Tremblay", "SamAccountName : *\nMail : *\nName : *"),

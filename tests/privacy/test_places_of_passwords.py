@@ -129,3 +129,13 @@ def test_an_address_on_one_line_goes(text: str) -> None:
 )
 def test_counts_are_no_address(text: str) -> None:
     assert REDACTOR.redact_trace(trace_of(Message("user", text)))[0].contexts[0].messages[0].content == text
+
+
+def test_a_key_pair_of_numbers_goes() -> None:
+    rng = random.Random(1)
+    numbers = ",".join(str(rng.randrange(256)) for _ in range(64))
+    zeros = "[" + ",".join(["007"] * 64) + "]"
+    text = f"[{numbers}]\n{zeros}\nConfig File: a.yml"
+    content = REDACTOR.redact_trace(trace_of(Message("user", text)))[0].contexts[0].messages[0].content
+    assert numbers not in content
+    assert content.endswith(f"\n{zeros}\nConfig File: a.yml")
