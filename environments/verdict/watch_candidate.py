@@ -288,26 +288,25 @@ class CandidateWatch:
             return False  # of a dataclass: equal to its own class alone
         return not filename.startswith((*self._libraries, self._tests))
 
-    def _watched(self, owner: type, name: str, method: FunctionType) -> Callable[[Any, Any], Any]:
+    def _watched(self, owner: type, name: str, method: FunctionType) -> Callable[..., Any]:
         """Return a method that reports when tests ask it about a value of another type.
 
         Of an equality this matters where it takes the value for equal; of the others, whatever it answers.
         """
-        place = self._named(method.__code__, owner.__name__)
+        place, is_equality = self._named(method.__code__, owner.__name__), name not in _ASKED
 
         @functools.wraps(method)
-        def compare(this: Any, other: Any, *further: Any) -> Any:
-            found = method(this, other, *further)
-            if name in _ASKED:
-                is_answer = found is not NotImplemented
-            else:
+        def compare(this: Any, *given: Any, **named: Any) -> Any:
+            found = method(this, *given, **named)
+            is_answer = found is not NotImplemented
+            if is_equality:
                 is_answer = found is False if name == "__ne__" else _is_true(found)
-            if is_answer and not _are_related(owner, type(other)):
+            if is_answer and given and not _are_related(owner, type(given[0])):
                 collects = self._stop_hearing()
                 caller = sys._getframe(1).f_code.co_filename
                 self._hear_again(collects)
                 if caller.startswith((*self._libraries, self._tests)):
-                    self._report(COMPARES_OTHERS if name in _ASKED else EQUALS_OTHERS, place)
+                    self._report(EQUALS_OTHERS if is_equality else COMPARES_OTHERS, place)
             return found
 
         return compare

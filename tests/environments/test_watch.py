@@ -69,6 +69,14 @@ class Key:
     def __lt__(self, other):
         return self.n < other.n
 
+class Bag:
+    def count(self):
+        return 2
+    def find(self, *, name):
+        return name
+    def index(self):
+        return 0
+
 def inside():
     return "b" in Cut("abc") and Near() > 1 and sorted([Key(2), Key(1)])
 """
@@ -267,6 +275,11 @@ RUNS = [
     (ASKED, "def test_it(): assert abs(lib.Near() - 2.5) < 1", {(COMPARES_OTHERS, "lib.py:Near")}),
     (ASKED, "def test_it(): assert 'a' in lib.Cut('abc')", {(COMPARES_OTHERS, "lib.py:Cut")}),
     (ASKED, "def test_it(): assert lib.Cut('abc').startswith('b')", {(COMPARES_OTHERS, "lib.py:Cut")}),
+    (
+        ASKED,
+        "b = lib.Bag()\n\ndef test_it(): assert [b.count(), b.find(name='b'), b.index()] == [2, 'b', 0]",
+        set(),
+    ),
     (ASKED, "def test_it(): assert lib.inside() and lib.Key(1) < lib.Key(2)", set()),
     *(
         (INSTANCES, CASE.format(name), {(REPLACES_FUNCTIONS, f"lib.py:{name}")})
