@@ -16,7 +16,6 @@ from tracemill.privacy.core.entropy import (
     is_password,
     is_plain_password,
     is_sealed,
-    is_stand_in,
     is_token,
 )
 from tracemill.privacy.core.rule import build_rule_pattern
@@ -74,7 +73,6 @@ KEY_ADJECTIVE = build_rule_pattern(rf"(?i)({KEY_ADJECTIVES})[ _-]$")
 """The same words directly before `key`, separated from it by a blank, `_` or `-`."""
 _SEALED_NAME = build_rule_pattern(r"(?i)licen[sc]e|product|serial|activation")
 _SERIAL = build_rule_pattern(r"(?=.*[0-9].*[0-9])(?=.*[A-Z].*[A-Z])[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7}")
-_HYPHENATED = build_rule_pattern(r"[a-z]{2,16}(?:-[a-z]{2,16}){3,7}")
 
 
 def is_secret_name(name: str) -> bool:
@@ -152,8 +150,8 @@ def _is_set_whole(name: str, value: str) -> bool:
     """Tell whether a whole value under a secret's name is a made-up key or random characters."""
     if _SETS.search(name) and len(value) >= 10 and is_password(value) and has_all_kinds(value):
         return True
-    if name.isupper() and _SETS.search(name) and _HYPHENATED.fullmatch(value):
-        return not is_stand_in(value) and not _same_word(name, value)
+    if name.isupper() and _SETS.search(name) and is_word_chain(value):
+        return not _same_word(name, value)
     return is_noise(value)
 
 

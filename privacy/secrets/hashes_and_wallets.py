@@ -16,7 +16,6 @@ from tracemill.privacy.core.rule import Detector, make_anywhere_detector
 from tracemill.privacy.core.word_lists import SPEECH
 
 _PHRASE_SIZES = (12, 15, 18, 21, 24)  # words of a wallet's phrase (BIP 39)
-
 _MOST_SPEECH = 2  # words of sentences that a phrase holds by chance
 
 
