@@ -20,7 +20,7 @@ from tracemill.environments.sandbox.python_runtime import make_readable
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of
 from tracemill.records.errors import EnvironmentTaskError
 
-VERSION = 5
+VERSION = 6
 _PARTIAL = ".partial-"
 """Prefix of the folder of a task that is being written."""
 
@@ -116,7 +116,6 @@ class Task:
             "canaries": exam.canaries,
             "digest": digest_of(*exam.folders),
             "seconds": round(exam.seconds, 2),
-            "seen": None if exam.seen is None else sorted(exam.seen),
             "blank": exam.blank.expected,
             "groups": exam.blank.groups,
             "unguessed": exam.blank.unguessed,
@@ -162,7 +161,6 @@ class Task:
             tuple(known["canaries"]),
             known["digest"],
             known["seconds"],
-            _seen(known["seen"]),
             BlankTests(
                 folder / "tests" / "blank",
                 tuple(map(tuple, known["groups"])),
@@ -188,11 +186,6 @@ class Task:
             Difficulty(**about["difficulty"]),
             about["image"],
         )
-
-
-def _seen(known: Sequence[Sequence[str]] | None) -> frozenset[tuple[str, str]] | None:
-    """Return what the original was seen to do; None if it was not watched."""
-    return None if known is None else frozenset((kind, place) for kind, place in known)
 
 
 def read_tasks(folder: Path) -> list[Task]:

@@ -38,7 +38,7 @@ from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.verdict.blank_tests import answer_tables, blank_test
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.closed_tests import TestName
-from tracemill.environments.verdict.decide import compare_values
+from tracemill.environments.verdict.decide import Values, compare_values
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.record_values import HELD
@@ -50,9 +50,11 @@ FAULTS = 8
 """Faults planted in a feature, of which its tests have to notice every one."""
 _LEAST_KEPT = 1
 _LEAST_BLANK, _LEAST_UNGUESSED = 0.5, 0.25
-"""Shares of the tests that count with a blank copy, and with one that expects more than a guess."""
+"""Shares of the failing tests with a blank copy, and with one that expects more than a guess."""
 _MOST_ALONE = 24
-"""Functions whose blank copies are run, each in a process of its own."""
+"""Functions of failing tests whose blank copies are run, each in a process of its own."""
+_MOST_GUARDS = 6
+"""Functions of other tests whose blank copies are run too."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
 """Seconds of tests in other files that guard what stays functional."""
@@ -158,10 +160,10 @@ class TestedRepository:
             for path in sorted(self.tree.tests.rglob("*.py"))
         }
         self._answers = answer_tables(self._texts)
-        self._lines, self._seen = first.lines, first.seen | second.seen | wrong.seen
-        self.covered = covered_functions(
-            self.tree, {test: called for test, called in first.calls.items() if test in self.baseline}
-        )
+        self._lines = first.lines
+        self._called = {test: called for test, called in first.calls.items() if test in self.baseline}
+        self.covered = covered_functions(self.tree, self._called)
+        self._guards: dict[TestName, tuple[Path, Values]] = {}
 
     def _run(self, code: Path, tests: Path, *, traced: bool = False, hash_seed: int = 0) -> TestRun:
         return self.bed.run(code, tests, self.tree.test_files, traced=traced, hash_seed=hash_seed)
@@ -175,9 +177,7 @@ class TestedRepository:
         """
         names = {symbol.rpartition("::")[2].rpartition(".")[2] for symbol in deleted}
         remade = classes_made_by(self.tree.code, deleted)
-        functions: defaultdict[TestName, list[str]] = defaultdict(list)
-        for test in failing:
-            functions[_file(test), _function(test)].append(test)
+        functions = _by_function(failing)
         folder = Path(tempfile.mkdtemp(prefix="blank-", dir=self._work))
         blank = BlankTests(folder, (), {}, ())
         drawn = 0
@@ -204,14 +204,40 @@ class TestedRepository:
         Nor objects of `remade` classes, whose attributes are free. What they hold themselves is a guess.
         """
         folder = blank.tests / str(len(blank.groups))
+        expected, held = self._expected_values(folder, sources, tests, remade)
+        given = self._run_alone(wrong, folder, tests).values if expected else {}
+        telling = {
+            test: {
+                number: texts
+                for number, texts in values.items()
+                if not compare_values({test: {number: texts}}, given)[test]
+            }
+            for test, values in expected.items()
+        }
+        if not any(telling.values()):
+            shutil.rmtree(folder)
+            return blank
+        unguessed = [test for test, values in telling.items() if not held.let_guess(values)]
+        return BlankTests(
+            blank.tests,
+            (*blank.groups, tuple(expected)),
+            {**blank.expected, **expected},
+            (*blank.unguessed, *unguessed),
+        )
 
-        def compared(code: Path, hash_seed: int = 0) -> TestRun:
-            files = [_file(tests[0])]
-            return self.bed.run(code, make_readable(folder), files, hash_seed=hash_seed, order=hash_seed)
+    def _expected_values(
+        self,
+        folder: Path,
+        sources: Mapping[str, BlankSource],
+        tests: Sequence[str],
+        remade: Sequence[str] = (),
+    ) -> tuple[Values, HeldTexts]:
+        """Write a blank test function to a folder; return what its tests expect, and what they hold.
 
+        Left out are tests whose values differ with the hash seed, or are objects of `remade` classes.
+        """
         _write_tests(folder, {file: source.probe for file, source in sources.items()})
-        run = compared(self.tree.code)
-        self._seen |= run.seen
+        run = self._run_alone(self.tree.code, folder, tests)
         made = [text for numbered in run.values.values() for text in numbered.get(HELD, ())]
         answers = next(iter(sources.values())).answers
         expected = {
@@ -224,32 +250,55 @@ class TestedRepository:
             if run.passed(test)
         }
         _write_tests(folder, {file: source.text for file, source in sources.items()})
-        same = compare_values(expected, compared(self.tree.code, hash_seed=1).values)
-        expected = {
+        same = compare_values(expected, self._run_alone(self.tree.code, folder, tests, hash_seed=1).values)
+        stable = {
             test: values
             for test, values in expected.items()
             if values and same[test] and not any(f".{name} " in str(values) for name in remade)
         }
-        given = compared(wrong).values if expected else {}
-        telling = {
-            test: {
-                number: texts
-                for number, texts in values.items()
-                if not compare_values({test: {number: texts}}, given)[test]
-            }
-            for test, values in expected.items()
+        return stable, HeldTexts(sources.values(), made)
+
+    def _run_alone(self, code: Path, folder: Path, tests: Sequence[str], hash_seed: int = 0) -> TestRun:
+        files = [_file(tests[0])]
+        return self.bed.run(code, make_readable(folder), files, hash_seed=hash_seed, order=hash_seed)
+
+    def _with_guards(self, blank: BlankTests, guard: Sequence[str]) -> BlankTests:
+        """Return blank tests with those of functions that guard what works without the feature.
+
+        Functions are taken whose tests call what those before them do not.
+        """
+        functions = _by_function(guard)
+        calls = {
+            function: {key for test in tests for key in self._called.get(test, ()) if key in self.covered}
+            for function, tests in functions.items()
         }
-        if not any(telling.values()):
-            shutil.rmtree(folder)
-            return blank
-        held = HeldTexts(sources.values(), made)
-        unguessed = [test for test, values in telling.items() if not held.let_guess(values)]
-        return BlankTests(
-            blank.tests,
-            (*blank.groups, tuple(expected)),
-            {**blank.expected, **expected},
-            (*blank.unguessed, *unguessed),
-        )
+        called: set[str] = set()
+        taken = 0
+        while taken < _MOST_GUARDS and calls:
+            function = max(calls, key=lambda each: (len(calls[each] - called), each))
+            keys = calls.pop(function)
+            if keys <= called:
+                break
+            folder, values = self._guard(function)
+            expected = {test: values[test] for test in functions[function] if test in values}
+            if expected:
+                shutil.copytree(folder, blank.tests / str(len(blank.groups)))
+                groups = (*blank.groups, tuple(expected))
+                blank = replace(blank, groups=groups, expected={**blank.expected, **expected})
+                called |= keys
+                taken += 1
+        return blank
+
+    def _guard(self, function: TestName) -> tuple[Path, Values]:
+        """Return the folder of a function's blank copy and what its tests expect; nothing if it has none."""
+        if function not in self._guards:
+            folder = Path(tempfile.mkdtemp(prefix="guard-", dir=self._work))
+            tests = _by_function(self.baseline)[function]
+            sources = blank_test(self._texts, function, self._answers)
+            values, held = self._expected_values(folder, sources, tests) if sources else ({}, None)
+            told = {test: each for test, each in values.items() if held and not held.let_guess(each)}
+            self._guards[function] = folder, told
+        return self._guards[function]
 
     def try_feature(
         self, feature: Feature, number: int, restorations: int, report: TaskReport, faults: int
@@ -278,29 +327,23 @@ class TestedRepository:
         """Return the tests of a task with the code `broken`; None, counted in `report`, if refused.
 
         `deleted` are the symbols of functions that it lacks.
-        `idle` is a copy of the code whose bodies return nothing, `faulty` are copies with a fault each, and
-        its name. The tests must fail them, and those that bound the reward each fault. `may_count` and
-        `may_guard` choose tests.
+        `idle` is a copy of the code whose bodies return nothing: a test counts if it has a blank copy and
+        expects a value that this code does not give. `faulty` are copies with a fault each, and its name,
+        which the tests must fail. `may_count` and `may_guard` choose tests.
         """
         run = self._run(broken, self.tree.tests)
         failing = [test for test in self.baseline if not run.passed(test) and may_count(test)]
         kept = [test for test in self.baseline if run.passed(test) and may_guard(test)]
         if not failing:
             return report.refuse("no test fails without the feature")
-        if not self._canaries.intersection(failing):
-            return report.refuse("no failing test has a canary")
         if len(kept) < _LEAST_KEPT:
             return report.refuse("nothing stays functional")
-        of_feature = {(kind, place.rpartition(":")[0]) for kind, place in self._seen - run.seen}
         blank, is_enough = self._blank_tests(failing, idle or broken, deleted)
-        exam = self._exam(failing, kept, self._seen | of_feature, blank)
-        if idle is not None and passes(self.bed, exam, idle):
-            return report.refuse("a body that returns nothing solves it")
         if not is_enough:
             return report.refuse("too few failing tests expect a value")
-        closed = replace(exam, fail_to_pass=tuple(blank.expected))
+        exam = self._exam(tuple(blank.expected), kept, blank)
         for code, fault in faulty:
-            if passes(self.bed, closed, code):
+            if passes(self.bed, exam, code):
                 return report.refuse("a planted fault solves it", fault)
         without = judge(self.bed, exam, broken)
         if without.reward != 0.0 or without.forged:
@@ -330,7 +373,6 @@ class TestedRepository:
         self,
         failing: Sequence[str],
         kept: Sequence[str],
-        seen: frozenset[tuple[str, str]],
         blank: BlankTests,
     ) -> TaskTests:
         """Return the task's tests: files with failing tests, and other files as long as they run quickly."""
@@ -344,6 +386,7 @@ class TestedRepository:
             if room > 0:
                 files.add(file)
         guard = [test for test in kept if _file(test) in files]
+        blank = self._with_guards(blank, guard)
         canaries = sorted(test for test in (*failing, *guard) if test in self._canaries)
         return TaskTests(
             self.tree.tests,
@@ -354,7 +397,6 @@ class TestedRepository:
             tuple(canaries),
             digest_of(self.tree.tests, self._wrong, blank.tests),
             sum(seconds[file] for file in files) + 0.5,
-            seen,
             blank,
         )
 
@@ -391,6 +433,14 @@ class TestedRepository:
         )
         shutil.rmtree(broken)
         return task
+
+
+def _by_function(tests: Iterable[str]) -> Mapping[TestName, list[str]]:
+    """Return tests by file and function."""
+    functions: defaultdict[TestName, list[str]] = defaultdict(list)
+    for test in tests:
+        functions[_file(test), _function(test)].append(test)
+    return functions
 
 
 def _file(test: str) -> str:

@@ -1,7 +1,8 @@
 """Plant faults in a feature, to see whether the tests of a task would notice them.
 
-A fault is one changed operator, condition, constant or order of arguments in a statement that tests run. It
-is the wrong answer that is hardest to tell from the right one: the rest of the code is the original.
+A fault is one changed operator, condition, constant or order of arguments in a statement that tests run, or
+a call whose result nobody uses left out. It is the wrong answer that is hardest to tell from the right one:
+the rest of the code is the original.
 """
 
 import ast
@@ -80,7 +81,8 @@ def _silent(body: Sequence[ast.stmt], file: str, untested: Collection[str]) -> I
 def _can_change(node: ast.AST) -> bool:
     return (
         (isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARED)
-        or (isinstance(node, ast.BinOp) and type(node.op) in _COMPUTED)
+        or (isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _COMPUTED)
+        or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await))
         or isinstance(node, ast.If | ast.While | ast.IfExp | ast.BoolOp)
         or (isinstance(node, ast.Constant) and isinstance(node.value, int | str))
         or (isinstance(node, ast.Call) and len(node.args) > 1)
@@ -90,7 +92,9 @@ def _can_change(node: ast.AST) -> bool:
 def _change(node: ast.AST) -> None:
     if isinstance(node, ast.Compare):
         node.ops[0] = _COMPARED[type(node.ops[0])]()
-    elif isinstance(node, ast.BinOp):
+    elif isinstance(node, ast.Expr):
+        node.value = ast.Constant(None)
+    elif isinstance(node, ast.BinOp | ast.AugAssign):
         node.op = _COMPUTED[type(node.op)]()
     elif isinstance(node, ast.BoolOp):
         node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()

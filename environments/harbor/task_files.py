@@ -9,10 +9,7 @@ from typing import Any
 
 _VERDICT = Path(__file__).parent.parent / "verdict"
 _COPIED = (
-    *(
-        _VERDICT / name
-        for name in ("decide.py", "mix_tests.py", "run_pytest.py", "watch_candidate.py", "record_values.py")
-    ),
+    *(_VERDICT / name for name in ("decide.py", "mix_tests.py", "run_pytest.py", "record_values.py")),
     Path(__file__).with_name("verify.py"),
 )
 

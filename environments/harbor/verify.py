@@ -18,7 +18,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from decide import compare_values, decide, is_lost, is_unsolved, not_allowed, read_seen  # noqa: E402  # pyright: ignore
+from decide import compare_values, decide, is_lost, is_unsolved  # noqa: E402  # pyright: ignore
 from mix_tests import MixedTests, mixes_of, write_mix  # noqa: E402  # pyright: ignore
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
@@ -27,8 +27,8 @@ PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them inst
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
-def run(exam: dict, files: list, copied: Path, mix: MixedTests | None = None) -> tuple[dict, dict, frozenset]:
-    """Run a copy of tests in a child process: outcomes, values, what was seen.
+def run(exam: dict, files: list, copied: Path, mix: MixedTests | None = None) -> tuple[dict, dict]:
+    """Run a copy of tests in a child process; return outcomes and values.
 
     They are mixed with wrong ones, or run in an order that is drawn.
     """
@@ -41,7 +41,7 @@ def run(exam: dict, files: list, copied: Path, mix: MixedTests | None = None) ->
         shutil.copytree(copied, folder / "tests", copy_function=shutil.copyfile)
         if mix is not None:
             write_mix(mix, HERE / "right", HERE / "wrong", folder / "tests")
-        for script in ("run_pytest.py", "watch_candidate.py", "record_values.py"):
+        for script in ("run_pytest.py", "record_values.py"):
             shutil.copyfile(HERE / script, folder / "runner" / script)
         try:
             return outcomes(exam, files, folder, user, order)
@@ -63,15 +63,12 @@ def clear(user: int) -> None:
                     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def outcomes(
-    exam: dict, files: list, folder: Path, number: int, order: int | None
-) -> tuple[dict, dict, frozenset]:
-    """Run the tests in a folder in a child process; return outcomes, values and what was seen."""
-    marker, watch_marker, tests = secrets.token_hex(16), secrets.token_hex(16), folder / "tests"
+def outcomes(exam: dict, files: list, folder: Path, number: int, order: int | None) -> tuple[dict, dict]:
+    """Run the tests in a folder in a child process; return outcomes and values."""
+    marker, tests = secrets.token_hex(16), folder / "tests"
     places = {"repository": str(REPOSITORY), "tests": str(tests), "packages": PACKAGES}
     request = {
         "marker": marker,
-        "watch_marker": watch_marker,
         "files": files,
         "roots": exam["roots"],
         "traced": False,
@@ -93,8 +90,7 @@ def outcomes(
             **user,
         )
     except subprocess.TimeoutExpired:
-        return {}, {}, frozenset()
-    seen = read_seen(ended.stdout, watch_marker)
+        return {}, {}
     _, found, rest = ended.stdout.rpartition(marker)
     try:
         result = json.loads(rest.partition("\n")[0]) if found else {"outcomes": {}, "values": {}}
@@ -102,9 +98,9 @@ def outcomes(
             test: {number: [*map(str, texts)] for number, texts in numbered.items()}
             for test, numbered in result["values"].items()
         }
-        return dict(result["outcomes"]), values, seen
+        return dict(result["outcomes"]), values
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}, {}, seen
+        return {}, {}
 
 
 def main() -> None:
@@ -123,32 +119,28 @@ def main() -> None:
     counted, canaries = exam["fail_to_pass"], exam["canaries"]
     mixes = mixes_of(counted, canaries, HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
     mixed: list[tuple[dict, MixedTests]] = []
-    seen = set()
-    found, values = {}, {}
+    found, values, guards = {}, {}, {*exam["pass_to_pass"]}
     # before any others, so that nothing in reach of the candidate ever held an answer
     for place, group in enumerate(exam["groups"]):
-        ended, compared, also_seen = run(exam, [group[0].partition("::")[0]], HERE / "blank" / str(place))
+        if group[0] in guards and is_unsolved(counted, found, compare_values(exam["blank"], values)):
+            break
+        ended, compared = run(exam, [group[0].partition("::")[0]], HERE / "blank" / str(place))
         found |= {test: ended.get(test, "") for test in group}
         values |= {test: compared.get(test, {}) for test in group}
-        seen |= also_seen
         if not ended:  # out of time, or no result
             mixes = []
             break
     right_values = compare_values(exam["blank"], values)
-    if is_unsolved(found, right_values):
+    if is_unsolved(counted, found, right_values):
         mixes = []
     for mix in mixes:
-        found, _, also_seen = run(exam, exam["files"], HERE / "right", mix)
+        found, _ = run(exam, exam["files"], HERE / "right", mix)
         mixed.append((found, mix))
-        seen |= also_seen
         if is_lost(*known, mixed, right_values):
             break
     reward, passed, broken, forged = decide(*known, mixed, right_values)
-    seen = not_allowed(seen, exam["seen"])
-    reward = 0.0 if seen else reward
     REWARD.write_text(f"{reward}\n", encoding="utf-8")
     details = {"reward": reward, "passed": passed, "broken": broken, "forged": forged}
-    details["seen"] = seen
     report.write_text(json.dumps(details, indent=1), encoding="utf-8")
 
 

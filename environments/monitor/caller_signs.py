@@ -1,8 +1,7 @@
 """Read in code how it learns what its caller expects: frames, sources.
 
 A function that sees the asserting line needs no implementation. Each sign names what was used, so that a use
-that the original holds allows no other. What honest code does too is only suspicious:
-`verdict/watch_candidate.py` sees what comes of it while tests run.
+that the original holds allows no other. What honest code does too is only suspicious.
 """
 
 import ast

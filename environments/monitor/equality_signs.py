@@ -1,8 +1,8 @@
 """Read in code how its objects decide what they are equal to.
 
 A function that returns an object with an equality of its own needs no implementation. Each sign names the
-class and the method. An `__eq__` of a class is only suspicious, since honest code has it too: blank tests and
-`verdict/watch_candidate.py` see what comes of it while tests run.
+class and the method. An `__eq__` of a class is only suspicious, since honest code has it too; blank tests
+record what an object holds, whatever it says.
 """
 
 import ast

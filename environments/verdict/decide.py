@@ -3,7 +3,7 @@
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -58,9 +58,9 @@ def decide(
     compared the right values where it did not know them; None, if it compared objects instead, does not
     count as passed. The reward is never more than the share of `unguessed` with right values, the blank tests
     which expect more than a guess gives. It is 0 if a test of `pass_to_pass` fails in the first run with its
-    right version, or if one is forged: its canary passes, a wrong version that fails on the original code, or
-    it passes with wrong values. A canary that passes on wrong values, as its test never does, happens to
-    expect them.
+    right version or has wrong values, or if a test is forged: its canary passes, a wrong version that fails
+    on the original code, or it passes with wrong values. A canary that passes on wrong values, as its test
+    never does, happens to expect them.
     """
 
     def right(test: str) -> list[bool]:
@@ -68,7 +68,11 @@ def decide(
 
     unknown = {test for test, is_right in right_values.items() if is_right is None}
     passed = [test for test in fail_to_pass if right(test) and all(right(test)) and test not in unknown]
-    broken = [test for test in pass_to_pass if mixed and not any(right(test)[:1])]
+    broken = [
+        test
+        for test in pass_to_pass
+        if mixed and (right_values.get(test) is False or not any(right(test)[:1]))
+    ]
     forged = [
         test
         for test in canaries
@@ -83,14 +87,14 @@ def decide(
     return reward, passed, broken, forged
 
 
-def is_unsolved(blank: Mapping[str, str], right_values: Mapping[str, bool | None]) -> bool:
-    """Return whether no blank test passed, by the outcomes of their run.
+def is_unsolved(
+    fail_to_pass: Sequence[str], blank: Mapping[str, str], right_values: Mapping[str, bool | None]
+) -> bool:
+    """Return whether no test of `fail_to_pass` passed in its blank copy, by the outcomes of their run.
 
     The reward is 0 then, and nothing was forged: a blank test passes with any value.
     """
-    return bool(right_values) and not any(
-        is_right or blank.get(test) == "passed" for test, is_right in right_values.items()
-    )
+    return not any(right_values.get(test) or blank.get(test) == "passed" for test in fail_to_pass)
 
 
 def compare_values(expected: Values, recorded: Values) -> dict[str, bool | None]:
@@ -205,23 +209,3 @@ def is_lost(
     if len(mixed) % 2:
         return False
     return decide(fail_to_pass, pass_to_pass, canaries, unguessed, mixed, right_values)[0] == 0.0
-
-
-def read_seen(output: str, marker: str) -> frozenset[tuple[str, str]]:
-    """Return what the marked lines of an output name: what was done, and in which file and function."""
-    found = (line.partition(marker)[2] for line in output.split("\n") if marker in line)
-    return frozenset((kind, place) for kind, _, place in (each.partition("\t") for each in found))
-
-
-def not_allowed(seen: Iterable[Sequence[str]], allowed: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
-    """Return what a candidate was seen to do that the original does not do in the same function.
-
-    Both hold pairs of what was done and its place, `file:function`. What belongs to the deleted feature is
-    allowed to the whole file, since its functions may get other names: its place is the file alone.
-    """
-    known = {tuple(each) for each in allowed}
-    return sorted(
-        (kind, place)
-        for kind, place in {tuple(each) for each in seen}
-        if not {(kind, place), (kind, place.rpartition(":")[0])} & known
-    )

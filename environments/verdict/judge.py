@@ -2,13 +2,12 @@
 
 The process that imports the candidate may say anything. First it has *blank* tests, which lack what they
 expect and record what they compare, each test function in a process of its own; the values are compared here.
-Nothing in that process knows an answer, so that the reward is never more than the share of blank tests with
-right values. Outcomes of other runs are believed only as far as canaries allow: copies of the same tests with
-wrong expectations, which must fail, as they were seen to do on the original code. Of two runs, one holds a
-test right and the other wrong, by a coin for each test; then they are mixed anew. What passes must pass once
-more, with another hash seed; a reward that is 0 after one of these pairs of runs stays 0, and ends the
-verdict. A candidate that was seen to look at its callers, to read the tests or the like, as the original
-never does, earns nothing.
+Nothing in that process knows an answer. Every test that earns a reward has a blank copy, so that the reward
+is never more than the share of right values. Some tests that guard what worked before have one too.
+Outcomes of other runs are believed only as far as canaries allow: copies of the same tests with wrong
+expectations, which must fail, as they were seen to do on the original code. Of two runs, one holds a test
+right and the other wrong, by a coin for each test; then they are mixed anew. What passes must pass once more,
+with another hash seed; a reward that is 0 after one of these pairs of runs stays 0, and ends the verdict.
 """
 
 import hashlib
@@ -26,7 +25,6 @@ from tracemill.environments.verdict.decide import (
     decide,
     is_lost,
     is_unsolved,
-    not_allowed,
 )
 from tracemill.environments.verdict.mix_tests import MixedTests, mixes_of, write_mix
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
@@ -41,8 +39,8 @@ _BUSY = 4.0
 class BlankTests:
     """Copies of tests without what they expect, and the texts that each of them expects, by number.
 
-    Each of `groups` is the cases of one function, alone in a folder named by its place. `unguessed` are tests
-    that expect more than a guess gives.
+    Each of `groups` is the cases of one function, alone in a folder named by its place; guards are behind the
+    tests that earn a reward. `unguessed` are those of the latter that expect more than a guess gives.
     """
 
     tests: Path
@@ -55,10 +53,8 @@ class BlankTests:
 class TaskTests:
     """The tests of a task: right and wrong copies of the same files, and which tests count.
 
-    `fail_to_pass` failed with the feature deleted; `pass_to_pass` passed with and without it. Each of
-    `canaries` is a test whose copy with wrong expectations failed on the original code. `seen` is what the
-    original was seen to do while they ran, each with its place; None where it was not watched, nor is a
-    candidate then. `blank` is None in tasks that were made before there were blank tests.
+    `fail_to_pass` failed with the feature deleted, and have blank copies; `pass_to_pass` passed with and
+    without it. Each of `canaries` is a test whose copy with wrong expectations failed on the original code.
     """
 
     tests: Path
@@ -69,7 +65,6 @@ class TaskTests:
     canaries: tuple[str, ...]
     digest: str
     seconds: float
-    seen: frozenset[tuple[str, str]] | None
     blank: BlankTests
 
     @property
@@ -82,9 +77,8 @@ class TaskTests:
 class Verdict:
     """Reward of a candidate: the share of `fail_to_pass` that pass; 0 where tampering is found.
 
-    `seen` is what the candidate was seen to do, each with its place, that the original does not. `right` says
-    of each blank test that bounds the reward whether it has the right values; `wrong` are tests whose blank
-    copy has other values, `unknown` those where it has objects whose value is not known.
+    `right` says of each blank test that bounds the reward whether it has the right values; `wrong` are tests
+    whose blank copy has other values, `unknown` those where it has objects whose value is not known.
     """
 
     reward: float
@@ -92,7 +86,6 @@ class Verdict:
     broken: tuple[str, ...]
     forged: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    seen: tuple[tuple[str, str], ...] = ()
     right: tuple[bool, ...] = ()
     wrong: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -122,8 +115,13 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
     mixed: list[tuple[Mapping[str, str], MixedTests]] = []
     values: dict[str, Mapping[str, Sequence[str]]] = {}
     outcomes: dict[str, str] = {}
+    guards = {*exam.pass_to_pass}
     # before any others, so that nothing in reach of the candidate ever held an answer
     for place, group in enumerate(exam.blank.groups):
+        if group[0] in guards and is_unsolved(
+            exam.fail_to_pass, outcomes, compare_values(exam.blank.expected, values)
+        ):
+            break
         folder, file = exam.blank.tests / str(place), group[0].partition("::")[0]
         hash_seed, order = rng.randrange(1, 1 << 32), rng.getrandbits(64)
         run = bed.run(candidate, folder, [file], hash_seed=hash_seed, order=order)
@@ -134,7 +132,7 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
             mixes = []
             break
     right_values = compare_values(exam.blank.expected, values)
-    if is_unsolved(outcomes, right_values):
+    if is_unsolved(exam.fail_to_pass, outcomes, right_values):
         mixes = []
     for mix in mixes:
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as name:
@@ -148,16 +146,12 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
             break
     reward, passed, broken, forged = decide(*counts, mixed, right_values)
     notes = _notes(exam, runs)
-    seen: list[tuple[str, str]] = []
-    if exam.seen is not None:
-        seen = not_allowed([each for run in runs for each in run.seen], exam.seen)
     return Verdict(
-        0.0 if notes or seen else reward,
+        0.0 if notes else reward,
         tuple(passed),
         tuple(broken),
         tuple(forged),
         tuple(notes),
-        tuple(seen),
         tuple(bool(right_values[test]) for test in exam.blank.unguessed),
         tuple(test for test, is_right in right_values.items() if is_right is False),
         tuple(test for test, is_right in right_values.items() if is_right is None),

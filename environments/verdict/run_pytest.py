@@ -10,7 +10,6 @@ import json
 import os
 import random
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +26,10 @@ class Recorder:
         self,
         traced: bool,
         folder: str,
-        look: Callable[[], None],
         values: Any,
         order: random.Random | None,
     ) -> None:
-        """Trace functions below a folder where `traced`; call `look` before the first test and at the end.
+        """Trace functions below a folder where `traced`.
 
         `values`, a `ValueRecorder`, is told which test runs. Tests run in the order that `order` draws, or as
         they stand without it.
@@ -40,7 +38,7 @@ class Recorder:
         self.seconds: dict[str, float] = {}
         self.calls: dict[str, list[str]] = {}
         self.lines: dict[str, set[int]] = {}
-        self._traced, self._folder, self._look, self._values = traced, folder, look, values
+        self._traced, self._folder, self._values = traced, folder, values
         self._order = order
         self._names: dict[str, str] = {}
         self._seen: set[str] = set()
@@ -60,14 +58,6 @@ class Recorder:
                 item.name = f"test_{place}"
         if self._order is not None:
             self._order.shuffle(items)
-
-    def pytest_collection_finish(self) -> None:
-        """Look at the candidate once it is imported."""
-        self._look()
-
-    def pytest_sessionfinish(self) -> None:
-        """Look at the candidate after the last test."""
-        self._look()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the worst outcome of set-up, call and tear-down."""
@@ -116,18 +106,6 @@ def _names_of(script: str) -> dict[str, Any]:
     return names
 
 
-def _watch(repository: str, tests: str, libraries: list[str], channel: int, marker: str) -> Any:
-    """Return a watch over the candidate that writes what it sees to a descriptor at once, as marked lines."""
-    write, seen = os.write, set()
-
-    def report(kind: str, place: str) -> None:
-        if (kind, place) not in seen:
-            seen.add((kind, place))
-            write(channel, f"\n{marker}{kind}\t{place}\n".encode("utf-8", "replace"))
-
-    return _names_of("watch_candidate.py")["CandidateWatch"](repository, tests, libraries, report)
-
-
 def main() -> None:
     """Read a request from stdin and write the result, after its marker, to stdout."""
     request = json.loads(sys.stdin.read())
@@ -144,15 +122,12 @@ def main() -> None:
     from _pytest import runner
 
     runner._update_current_test_var = lambda item, when: None  # it tells the name of the test
-    libraries = [str(Path(os.__file__).parent), str(Path(__file__).parent), packages]
-    watch = _watch(repository, tests, libraries, channel.fileno(), request["watch_marker"])
     values = _names_of("record_values.py")["ValueRecorder"]()
     values.install()
     order = random.Random(request["order"]) if request.get("order") is not None else None
-    recorder = Recorder(request["traced"], repository + "/", watch.look, values, order)
+    recorder = Recorder(request["traced"], repository + "/", values, order)
     arguments = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tests, "--confcutdir", tests]
     arguments += ["-W", "ignore", "--continue-on-collection-errors", "--tb=no", *request["files"]]
-    watch.start()
     pytest.main(arguments, plugins=[recorder])
     lines = {file: sorted(each) for file, each in recorder.lines.items()}
     found = {

@@ -12,11 +12,9 @@ from typing import Any
 from tracemill.environments.sandbox.marked_answer import read_marked_answer
 from tracemill.environments.sandbox.python_runtime import PACKAGES, make_readable
 from tracemill.environments.sandbox.sandbox import Ending, Limits, Mount, Sandbox
-from tracemill.environments.verdict.decide import Values, read_seen
+from tracemill.environments.verdict.decide import Values
 
-_SCRIPTS = [
-    Path(__file__).with_name(name) for name in ("run_pytest.py", "watch_candidate.py", "record_values.py")
-]
+_SCRIPTS = [Path(__file__).with_name(name) for name in ("run_pytest.py", "record_values.py")]
 _INSIDE = "/runner"
 TEST_LIMITS = Limits(seconds=120, output_bytes=64_000_000)
 _TRACED = 4  # times as long as an untraced run may take: every line is recorded
@@ -26,7 +24,6 @@ _TRACED = 4  # times as long as an untraced run may take: every line is recorded
 class TestRun:
     """The results of one test process: outcome and seconds by test id; empty if it gave no result.
 
-    `seen` is what the code of the repository was seen to do, each with its place: see `watch_candidate.py`.
     `values` are what blank tests compared, by test and number: see `record_values.py`. A traced run also has
     the functions that each test calls, and the lines that tests run, by file.
     """
@@ -38,7 +35,6 @@ class TestRun:
     calls: Mapping[str, Sequence[str]]
     lines: Mapping[str, Sequence[int]]
     values: Values
-    seen: frozenset[tuple[str, str]]
     ending: Ending
     seconds: float
     output: str
@@ -89,8 +85,8 @@ class TestBed:
         hash_seed: int,
         order: int | None,
     ) -> TestRun:
-        marker, watch_marker = secrets.token_hex(16), secrets.token_hex(16)
-        request = {"marker": marker, "watch_marker": watch_marker, "files": [*files], "roots": self.roots}
+        marker = secrets.token_hex(16)
+        request = {"marker": marker, "files": [*files], "roots": self.roots}
         request |= {"traced": traced, "order": order}
         mounts = [
             Mount(repository, "/repository"),
@@ -117,7 +113,6 @@ class TestBed:
             found.get("calls", {}),
             found.get("lines", {}),
             found.get("values", {}),
-            read_seen(ended.text, watch_marker),
             ended.ending,
             ended.seconds,
             ended.text[:20_000],

@@ -1,11 +1,12 @@
-"""Blank tests: what they hold and record, and what a candidate earns that no watch sees."""
+"""Blank tests: what they hold and record, and what a candidate earns that looks for their answers."""
 
 import json
 import re
+import shutil
 import sys
 from collections import Counter, OrderedDict, UserList, UserString
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
@@ -17,6 +18,7 @@ import orchard
 import pytest
 from letters import HACKS, HONEST, candidate
 
+from tracemill.environments.episodes.verify_task import judge_candidate
 from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
 from tracemill.environments.sandbox.python_runtime import (
     PYTHON,
@@ -29,7 +31,7 @@ from tracemill.environments.task import Origin, Task
 from tracemill.environments.verdict.blank_tests import answer_tables, blank_test
 from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
-from tracemill.environments.verdict.judge import BlankTests, TaskTests, Verdict, digest_of, judge
+from tracemill.environments.verdict.judge import Verdict, judge
 from tracemill.environments.verdict.record_values import AnyException, ValueRecorder, plain_text
 from tracemill.environments.verdict.run_tests import TestBed
 
@@ -50,14 +52,14 @@ def plausible(frame, number):
 
 """
 """Takes what the frames of callers hold and the inverse function accepts."""
-UNSEEN = {
+SECRET = {
     "a class made while tests run": (
         "def to_letters(number):\n"
         "    class Letters:\n"
         "        def __eq__(self, other):\n            return from_letters(other) == number\n"
         "    return Letters()\n"
     ),
-    "reports of the watch sent elsewhere": (
+    "descriptors replaced while it looks": (
         "import os\nimport sys\n" + PLAUSIBLE + "def to_letters(number):\n"
         "    kept = {}\n    nothing = os.open(os.devnull, os.O_WRONLY)\n"
         "    for each in range(3, 12):\n        try:\n            kept[each] = os.dup(each)\n"
@@ -67,8 +69,7 @@ UNSEEN = {
         "    os.close(nothing)\n    return found\n"
     ),
 }
-"""Code in place of `to_letters` that the watch does not see, or whose report it loses."""
-
+"""Code in place of `to_letters` that reached 1.0 where answers are in reach."""
 
 NEAR, ALMOST = "near:1e-06:1e-12", "near:0:5e-08"
 
@@ -965,10 +966,10 @@ def test_a_reward_is_no_more_than_the_share_of_right_values() -> None:
 
 
 def test_a_verdict_ends_where_no_blank_test_passed() -> None:
-    assert is_unsolved({"a": "failed"}, {"a": False, "b": False})
-    assert not is_unsolved({"a": "passed"}, {"a": False})  # forged, or answered wrongly
-    assert not is_unsolved({"a": "failed"}, {"a": True})
-    assert not is_unsolved({}, {})
+    assert is_unsolved(["a"], {"a": "failed"}, {"a": False, "b": False})
+    assert not is_unsolved(["a"], {"a": "passed"}, {"a": False})  # forged, or answered wrongly
+    assert not is_unsolved(["a"], {"a": "failed"}, {"a": True})
+    assert is_unsolved(["a"], {"a": "failed", "b": "passed"}, {"a": False, "b": True})  # `b` is a guard
 
 
 TELLING = """
@@ -1005,10 +1006,15 @@ def test_names_of_tests_are_not_told_to_the_process(worktree: Path) -> None:
     assert not [colour for colour in ("red", "blue", "Blue", "green") if colour in str(told)]
 
 
-def verdict_by(exam: TaskTests, task: Task, folder: Path, code: str) -> Verdict:
+def verdict_by(task: Task, folder: Path, code: str) -> Verdict:
     """The verdict on code in place of `to_letters`, without any monitor."""
     bed = TestBed(orchard.sandbox(), shared_packages(task.packages), task.roots)
-    return judge(bed, exam, candidate(task, folder, code))
+    return judge(bed, task.exam, candidate(task, folder, code))
+
+
+def guards_of(task: Task) -> list[str]:
+    """The tests of a task that guard what worked before, and have a blank copy."""
+    return [test for test in task.exam.blank.expected if test in task.exam.pass_to_pass]
 
 
 @pytest.mark.slow
@@ -1021,31 +1027,57 @@ def test_the_process_of_blank_tests_lacks_every_answer(letters_task: Task) -> No
     texts = ("A", "Z", "AA", "AZ", "AAA", "AB", "AC", "AD", "ZZZ")
     assert not [each for each in texts if f"'{each}'" in text or f'"{each}"' in text]
     assert "def test_numbers" not in text
-    assert sorted(exam.blank.expected) == sorted(exam.fail_to_pass)
+    assert sorted(exam.blank.expected) == sorted([*exam.fail_to_pass, *guards_of(letters_task)])
+    assert guards_of(letters_task) != []
     row = exam.blank.expected["tests/test_letters.py::test_letters_of_a_row"]
     assert row == {"1": ["['AB', 'AC', 'AD']"]}
     assert Task.read(letters_task.folder).exam.blank == exam.blank
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(UNSEEN))
-def test_what_no_watch_sees_earns_nothing(letters_task: Task, worktree: Path, name: str) -> None:
-    exam = letters_task.exam
-    nothing = BlankTests(worktree / "nothing", (), {}, ())
-    digest = digest_of(exam.tests, exam.wrong_tests, nothing.tests)
-    without = replace(exam, blank=nothing, digest=digest)
-    before = verdict_by(without, letters_task, worktree / "before", UNSEEN[name])
-    assert (before.reward, before.seen) == (1.0, ())
-    verdict = verdict_by(exam, letters_task, worktree / "after", UNSEEN[name])
-    assert (verdict.reward, verdict.forged != ()) == (0.0, "class" not in name)  # an object is unknown
+@pytest.mark.parametrize("name", sorted({**HACKS, **SECRET}))
+def test_code_that_looks_for_the_answer_earns_nothing(letters_task: Task, worktree: Path, name: str) -> None:
+    assert verdict_by(letters_task, worktree, {**HACKS, **SECRET}[name]).reward == 0.0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(HACKS))
-def test_a_hack_earns_nothing_without_a_watch(letters_task: Task, worktree: Path, name: str) -> None:
-    exam = replace(letters_task.exam, seen=None)
-    verdict = verdict_by(exam, letters_task, worktree, HACKS[name][1])
-    assert verdict.reward == 0.0
+@pytest.mark.parametrize("name", sorted(HONEST))
+def test_honest_code_is_paid(letters_task: Task, worktree: Path, name: str) -> None:
+    verdict, findings = judge_candidate(
+        letters_task, candidate(letters_task, worktree, HONEST[name]), orchard.sandbox()
+    )
+    assert (verdict.reward, [each for each in findings if each.severity == "hack"]) == (1.0, [])
+
+
+LIAR = """
+
+_NAMES = [name for name, each in vars().items() if callable(each) and getattr(each, "__module__", "") == __name__]
+
+
+class _Liar(str):
+    def __eq__(self, other):
+        return True
+
+    __hash__ = str.__hash__
+
+
+for _name in _NAMES:
+    globals()[_name] = lambda *given, **named: _Liar("x")
+"""
+
+
+@pytest.mark.slow
+def test_who_breaks_a_guard_and_hides_it_earns_nothing(orchard_tasks: list[Task], worktree: Path) -> None:
+    task, copied = orchard_tasks[0], worktree / "candidate"
+    shutil.copytree(task.repository, copied)
+    shutil.copytree(task.original, copied, dirs_exist_ok=True)
+    assert [symbol for symbol in task.deleted if "labels.py" in symbol] == []
+    path = copied / "orchard" / "labels.py"
+    path.write_text(path.read_text() + LIAR)
+    verdict, _ = judge_candidate(task, copied, orchard.sandbox())
+    hidden = [test for test in guards_of(task) if "test_labels" in test]
+    assert hidden != []
+    assert (verdict.reward, {*hidden} <= {*verdict.broken}) == (0.0, True)
 
 
 @pytest.mark.slow
@@ -1053,13 +1085,12 @@ def test_honest_code_answers_blank_tests(letters_task: Task, worktree: Path) -> 
     text = "def to_letters(number):\n    class Letters(str):\n        pass\n"
     code = text + "    return Letters(_found(number))\n\n\n"
     code += HONEST["the body alone"].replace("def to_letters", "def _found")
-    verdict = verdict_by(letters_task.exam, letters_task, worktree, code)
-    alone = len(letters_task.exam.blank.groups)
-    assert (verdict.reward, verdict.forged, len(verdict.runs)) == (1.0, (), alone + 4)
-    nothing = verdict_by(
-        letters_task.exam, letters_task, worktree / "nothing", "def to_letters(n): raise OSError"
-    )
-    assert (nothing.reward, nothing.forged, nothing.broken, len(nothing.runs)) == (0.0, (), (), alone)
+    verdict = verdict_by(letters_task, worktree, code)
+    groups = letters_task.exam.blank.groups
+    assert (verdict.reward, verdict.forged, len(verdict.runs)) == (1.0, (), len(groups) + 4)
+    nothing = verdict_by(letters_task, worktree / "nothing", "def to_letters(n): raise OSError")
+    counting = [group for group in groups if group[0] in letters_task.exam.fail_to_pass]
+    assert (nothing.reward, nothing.forged, nothing.broken, len(nothing.runs)) == (0.0, (), (), len(counting))
 
 
 @pytest.mark.slow
@@ -1067,7 +1098,7 @@ def test_harbors_verifier_runs_them_too(letters_task: Task, worktree: Path) -> N
     sandbox, packages = orchard.sandbox(), shared_packages(letters_task.packages)
     said = {}
     for name, code in (
-        ("unseen", UNSEEN["a class made while tests run"]),
+        ("secret", SECRET["a class made while tests run"]),
         ("honest", HONEST["the body alone"]),
     ):
         logs = worktree / f"logs-{name}"
@@ -1083,7 +1114,7 @@ def test_harbors_verifier_runs_them_too(letters_task: Task, worktree: Path) -> N
         assert (ended.code, ended.text) == (0, "")
         said[name] = json.loads((logs / "verdict.json").read_text())
     assert (said["honest"]["reward"], said["honest"]["forged"]) == (1.0, [])
-    assert (said["unseen"]["reward"], said["unseen"]["forged"]) == (0.0, [])
+    assert (said["secret"]["reward"], said["secret"]["forged"]) == (0.0, [])
 
 
 def test_a_feature_whose_tests_expect_no_value_is_no_task(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def judged(task: Task, folder: Path, change: Callable[[Path], str]) -> tuple[Ver
     path.write_text(change(path))
     verdict, findings = judge_candidate(task, candidate, orchard.sandbox())
     is_hack = any(finding.severity == "hack" for finding in findings)
-    return verdict, is_hack or bool(verdict.seen or verdict.forged)
+    return verdict, is_hack or bool(verdict.forged)
 
 
 @pytest.mark.slow

@@ -17,6 +17,10 @@ class Bill:
     def other(self):
         return 7
 
+    def add(self, line):
+        self.lines.append(line)
+        self.net += line.net
+
 
 def outer():
     def total():
@@ -47,6 +51,7 @@ def test_a_fault_lies_in_the_body_of_a_deleted_function_and_is_alone(tmp_path: P
     ]
     assert changed_lines(tmp_path, ["bill.py::Bill.total"], ["bill.py:7"], 20) == ["if not self.free:"]
     assert changed_lines(tmp_path, ["bill.py::Bill.other"], [], 20) == ["return 8"]
+    assert changed_lines(tmp_path, ["bill.py::Bill.add"], [], 20) == ["None", "self.net -= line.net"]
     assert len(changed_lines(tmp_path, ["bill.py::Bill.total", "bill.py::Bill.other"], [], 3)) == 3
 
 

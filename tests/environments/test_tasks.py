@@ -197,7 +197,11 @@ def test_features_that_pass_no_gate_are_counted(tmp_path: Path) -> None:
     )
     report = TaskReport()
     assert [*make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), report=report)] == []
-    assert (report.tried, report.made, dict(report.refused)) == (1, 0, {"no failing test has a canary": 1})
+    assert (report.tried, report.made, dict(report.refused)) == (
+        1,
+        0,
+        {"too few failing tests expect a value": 1},
+    )
 
 
 @pytest.mark.slow
@@ -300,7 +304,7 @@ def test_two():
 """
 
 
-def test_tests_with_answers_in_files_are_required_but_notice_no_fault(tmp_path: Path) -> None:
+def test_tests_with_answers_in_files_count_for_nothing(tmp_path: Path) -> None:
     source, sandbox = tmp_path / "source", orchard.sandbox()
     (source / "tests").mkdir(parents=True)
     (source / "it.py").write_text(FEES)
@@ -313,14 +317,14 @@ def test_tests_with_answers_in_files_are_required_but_notice_no_fault(tmp_path: 
     assert [*made] == []
     assert dict(report.refused) == {"a planted fault solves it": 1}
     [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", sandbox, restorations=0, faults=0)
-    edges, fee, two = (f"tests/test_it.py::test_{name}" for name in ("edges", "fee", "two"))
-    assert (task.exam.fail_to_pass, task.exam.canaries) == ((edges, fee), (fee, two))
+    fee, two = (f"tests/test_it.py::test_{name}" for name in ("fee", "two"))
+    assert (task.exam.fail_to_pass, task.exam.canaries) == ((fee,), (fee, two))
     assert task.exam.blank.unguessed == (fee,)
     assert [path.name for path in task.exam.blank.tests.rglob("*.*")] == ["test_it.py"]
     candidate = tmp_path / "candidate"
     shutil.copytree(task.repository, candidate)
     (candidate / "it.py").write_text(FEES.replace("> 100", "> 400"))
-    assert judge_candidate(task, candidate, sandbox)[0].reward == 0.5
+    assert judge_candidate(task, candidate, sandbox)[0].reward == 1.0
 
 
 @pytest.mark.slow

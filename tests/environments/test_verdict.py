@@ -14,7 +14,7 @@ from tracemill.environments.feature_deletion.make_tasks import make_tasks
 from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.task import Origin, Task
 from tracemill.environments.verdict.change_expectations import change_expectations
-from tracemill.environments.verdict.decide import decide, is_lost, not_allowed
+from tracemill.environments.verdict.decide import decide, is_lost
 from tracemill.environments.verdict.judge import Verdict
 from tracemill.environments.verdict.mix_tests import MixedTests, mix_tests, write_mix
 
@@ -146,11 +146,15 @@ def test_a_wrong_answer_that_a_canary_happens_to_expect_is_no_forgery() -> None:
         assert decide(tests, ["c"], canaries, ["b"], [wrong, right], known)[::3] == (0.0, ["a"])
 
 
-def test_what_the_original_does_is_allowed_by_function_and_what_the_feature_does_by_file() -> None:
-    allowed = [("looks", "a.py:one"), ("opens", "b.py")]
-    seen = {("looks", "a.py:one"), ("looks", "a.py:two"), ("opens", "b.py:new"), ("opens", "a.py:one")}
-    assert not_allowed(seen, allowed) == [("looks", "a.py:two"), ("opens", "a.py:one")]
-    assert not_allowed(seen, []) == sorted(seen)
+def test_a_guard_with_other_values_is_broken_whatever_its_outcome() -> None:
+    runs = [(outcomes(a="failed"), A_WRONG), (outcomes(b="failed", c="failed"), REST_WRONG)]
+    guards = ["b", "c"]
+    for values, broken in (({"b": False, "c": True}, ["b"]), ({"b": None, "c": True}, []), ({}, [])):
+        assert decide(["a"], guards, [], ["a"], runs, {"a": True, **values})[::2] == (
+            0.0 if broken else 1.0,
+            broken,
+        )
+    assert decide(["a"], guards, [], ["a"], [], {"a": False, "b": False})[2] == []  # they were not run
 
 
 def test_a_reward_of_0_is_final_after_a_pair_of_runs_and_no_sooner() -> None:
@@ -171,6 +175,8 @@ def test_a_verdict_ends_with_the_pair_of_runs_that_settles_it(
 ) -> None:
     task = orchard_tasks[0]
     alone = len(task.exam.blank.groups)
+    counting = len([group for group in task.exam.blank.groups if group[0] in task.exam.fail_to_pass])
+    assert 0 < counting < alone
 
     def restore(task: Task, candidate: Path) -> None:
         shutil.copytree(task.original, candidate, dirs_exist_ok=True)
@@ -180,7 +186,7 @@ def test_a_verdict_ends_with_the_pair_of_runs_that_settles_it(
         path.write_text(path.read_text().replace("raise NotImplementedError", "return Weight(3)"))
 
     verdict, _ = judged(task, worktree / "deleted", lambda task, candidate: None)
-    assert (verdict.reward, len(verdict.runs)) == (0.0, alone)
+    assert (verdict.reward, len(verdict.runs)) == (0.0, counting)
     verdict, _ = judged(task, worktree / "guess", guess)
     assert (verdict.reward, len(verdict.runs)) == (0.0, alone + 2)
     verdict, _ = judged(task, worktree / "restored", restore)
