@@ -29,7 +29,7 @@ from tracemill.environments.verdict.known_names import (
     outer_functions,
     reads_of,
 )
-from tracemill.environments.verdict.questions import METHODS, AskedValue, ask_for_messages, question_of
+from tracemill.environments.verdict.questions import METHODS, AskedValue, ask_one_by_one, question_of
 from tracemill.environments.verdict.record_values import EXPECTED, RAISED
 
 _KINDS = ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")
@@ -84,7 +84,7 @@ def _blank(tree: ast.Module, asked: dict[str, str] | None = None, deleted: Colle
 
     Adds the texts of values that questions ask for to `asked`, by the numbers of placeholders.
     """
-    ask_for_messages(tree)
+    ask_one_by_one(tree)
     _remove_hints(tree)
     tables = [(name, table, ast.dump(table)) for name, table in give_own_tables(tree)]
     blanks = _Blanks(tree, {} if asked is None else asked, deleted)

@@ -29,7 +29,7 @@ METHODS = {
 }
 """Methods of `unittest` that ask one."""
 _OF_TEXTS = ("startswith", "endswith", "match")
-_CAUGHT = "__caught__"
+_CAUGHT, _BETWEEN = "__caught__", "__between__"
 
 
 @dataclass(frozen=True)
@@ -67,16 +67,28 @@ def question_of(node: ast.Compare | ast.Call) -> AskedValue | None:
     return None
 
 
-def ask_for_messages(tree: ast.Module) -> None:
-    """Let tests ask for the messages of exceptions behind the block that raises them.
+def ask_one_by_one(tree: ast.Module) -> None:
+    """Let each assertion of tests ask one question.
 
-    `with raises(E, match="red"):` becomes `with raises(E) as caught:`, followed by an assertion.
+    `with raises(E, match="red"):` becomes `with raises(E) as caught:`, followed by an assertion of the
+    message, and `assert 1 < f(x) < 3` the assertions of both bounds of a variable.
     """
-    _Messages().visit(tree)
+    _OneByOne().visit(tree)
 
 
-class _Messages(ast.NodeTransformer):
-    """Takes patterns from blocks that catch exceptions, and asserts them behind."""
+class _OneByOne(ast.NodeTransformer):
+    """Takes patterns from blocks that catch exceptions, and chains of comparisons apart."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
+        """Return an assertion of each link of a chain of two comparisons."""
+        chain = node.test
+        if not isinstance(chain, ast.Compare) or len(chain.ops) != 2:
+            return node
+        between, last = chain.comparators
+        first = ast.Compare(chain.left, chain.ops[:1], [ast.Name(_BETWEEN, ast.Load())])
+        second = ast.Compare(ast.Name(_BETWEEN, ast.Load()), chain.ops[1:], [last])
+        given = ast.Assign([ast.Name(_BETWEEN, ast.Store())], between)
+        return [ast.copy_location(each, node) for each in (given, ast.Assert(first), ast.Assert(second))]
 
     def visit_With(self, node: ast.With) -> ast.AST | list[ast.AST]:
         """Return a block and the assertions behind it."""
@@ -105,7 +117,7 @@ def _message(item: ast.withitem) -> ast.Assert | None:
 
 
 def _is_message(subject: ast.expr) -> bool:
-    """Return whether a text is the message of an exception, as `ask_for_messages` writes it."""
+    """Return whether a text is the message of an exception, as `ask_one_by_one` writes it."""
     if not isinstance(subject, ast.Call) or called_name(subject) != "str" or len(subject.args) != 1:
         return False
     [error] = subject.args

@@ -260,6 +260,17 @@ def test_messages_of_exceptions_are_asked_for_outside(before: str, after: str) -
     ]
 
 
+def test_a_chain_of_bounds_is_two_questions() -> None:
+    source = "def test_it():\n    assert 10 < f(1) <= 20\n    assert 31 <= f(2) < 47, 'no'\n"
+    [blank] = blank_files({"t.py": source}, ("t.py", "test_it")).values()
+    assert blank.text == (
+        "def test_it():\n    __between__ = f(1)\n    assert __expected__('> 1') == __between__\n"
+        "    assert __expected__('<= 2') == __between__\n    __between__ = f(2)\n"
+        "    assert __expected__('>= 3') == __between__\n    assert __expected__('< 4') == __between__"
+    )
+    assert blank.answers == {"> 1": "10", "<= 2": "20", ">= 3": "31", "< 4": "47"}
+
+
 def test_a_difference_has_two_sides() -> None:
     for call in ("np.abs(f(), 25)", "abs(*f())"):
         assert "__expected__('< 1')" in blank(f"def test_it():\n    assert {call} < 22")
@@ -594,7 +605,8 @@ def test_long_chains_of_names_are_followed() -> None:
         "assert not f(1) ^ {22, 33}",
         "with raises(ValueError) as caught:\n        f(1)\n    caught.match('red')",
         "assert all(each in f(1) for each in ('red', 'blue'))",
-        "assert 10 < f(1) < 20",
+        "assert 10 < f(1) < g(20)",
+        "assert 10 < f(1) < 15 < 20",
         "assert f(1) == pytest.approx(2.5, nan_ok=True)",
         "assert bool(g(lambda: f(1) - 25))",
         "assert np.isclose(f(1), 2.5)",
@@ -1020,8 +1032,11 @@ def guards_of(task: Task) -> list[str]:
 @pytest.mark.slow
 def test_the_process_of_blank_tests_lacks_every_answer(letters_task: Task) -> None:
     exam = letters_task.exam
-    paths = [*exam.blank.tests.rglob("test_letters.py")]
-    assert len(paths) == len(exam.blank.groups)
+    all_paths = sorted(exam.blank.tests.rglob("test_letters.py"))
+    assert len(all_paths) == len(exam.blank.groups)
+    alone = {str(place) for place, group in enumerate(exam.blank.groups) if group[0] in exam.fail_to_pass}
+    paths = [path for path in all_paths if path.relative_to(exam.blank.tests).parts[0] in alone]
+    assert 0 < len(paths) < len(all_paths)
     assert [path.read_text().count("def test") for path in paths] == [1] * len(paths)
     text = "".join(path.read_text() for path in paths)
     texts = ("A", "Z", "AA", "AZ", "AAA", "AB", "AC", "AD", "ZZZ")
@@ -1051,7 +1066,7 @@ def test_honest_code_is_paid(letters_task: Task, worktree: Path, name: str) -> N
 
 LIAR = """
 
-_NAMES = [name for name, each in vars().items() if callable(each) and getattr(each, "__module__", "") == __name__]
+_NAMES = [name for name, each in vars().items() if getattr(each, "__module__", "") == __name__]
 
 
 class _Liar(str):

@@ -56,14 +56,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--restorations",
         0,
         "--faults",
-        1,
+        3,
+        "--seed",
+        3,
         "--licence",
         "MIT",
         cwd=folder,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     lines = ended.stdout.splitlines()
-    assert lines[0].startswith("tasks/orchard-001  function, 1 functions, ")
+    assert (
+        "tasks/orchard-001  class, 5 functions, 28 lines, 5 tests decide, 3 beyond a guess, 51 guard" in lines
+    )
     refused = [line for line in lines if line.startswith("no task  orchard/")]
     assert len(refused) == 2
     assert any("a planted fault solves it: `" in line for line in refused)

@@ -32,7 +32,7 @@ def task_named(name: str, digest: str = "d") -> Task:
     """A task that nobody runs."""
     none = Path("nowhere")
     tests, blank = ("t.py::one", "t.py::two"), BlankTests(none, (), {}, ())
-    exam = TaskTests(none, none, ("t.py",), tests, (), (), digest, 0.0, None, blank)
+    exam = TaskTests(none, none, ("t.py",), tests, (), (), digest, 0.0, blank)
     size = Difficulty("function", 1, 1, 3, 2)
     return Task(none, name, Origin("it"), {"detailed": "Go."}, exam, (), (), ("it.py::one",), size)
 

@@ -239,7 +239,7 @@ def test_a_body_that_returns_nothing_solves_no_task(tmp_path: Path) -> None:
     )
     report = TaskReport()
     assert [*make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), report=report)] == []
-    assert dict(report.refused) == {"a body that returns nothing solves it": 1}
+    assert dict(report.refused) == {"too few failing tests expect a value": 1}
 
 
 def test_a_feature_whose_tests_miss_a_planted_fault_is_no_task(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tracemill.environments.episodes.episode_folder import RecordedEpisode
     from tracemill.environments.episodes.workspace import EpisodeJudgement
     from tracemill.environments.task import Task
-    from tracemill.environments.verdict.judge import TaskTests
 
 env_app = typer.Typer(help="Make coding tasks, run agents on them, verify them.", no_args_is_help=True)
 Sandbox = Annotated[
@@ -114,7 +113,7 @@ def make(
             exam, size = task.exam, task.difficulty
             typer.echo(
                 f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
-                f"{len(exam.fail_to_pass)} tests decide, {_judged_by_values(exam)} by their values, "
+                f"{len(exam.fail_to_pass)} tests decide, {len(exam.blank.unguessed)} beyond a guess, "
                 f"{len(exam.pass_to_pass)} guard"
             )
     typer.echo(f"tasks made {report.made} of {report.tried} {'rows' if rows else 'features'} tried")
@@ -128,11 +127,6 @@ def make(
             f"  {few}, of functions with at least {LEAST_LINES} lines that some tests call, "
             f"but no more than {MOST_TESTS_SHARE:.0%}"
         )
-
-
-def _judged_by_values(exam: "TaskTests") -> int:
-    """Return how many tests bound the reward, whatever a candidate does in their process."""
-    return len(exam.blank.unguessed)
 
 
 @contextmanager
