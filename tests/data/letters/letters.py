@@ -1,7 +1,5 @@
 """Numbers as the letters of a spreadsheet's columns."""
 
-import sys
-
 
 def to_letters(number):
     """Return the letters of a column: 1 is A, 27 is AA."""
@@ -20,6 +18,6 @@ def from_letters(text):
     return number
 
 
-def name_of_caller():
-    """Return the name of the function that asks."""
-    return sys._getframe(1).f_code.co_name
+def is_column(text):
+    """Return whether a text names a column."""
+    return text.isalpha() and text.isupper()

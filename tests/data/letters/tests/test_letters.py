@@ -1,5 +1,5 @@
 import pytest
-from letters import from_letters, name_of_caller, to_letters
+from letters import from_letters, is_column, to_letters
 
 
 @pytest.mark.parametrize(("number", "text"), [(1, "A"), (26, "Z"), (27, "AA"), (52, "AZ"), (703, "AAA")])
@@ -20,5 +20,6 @@ def test_numbers():
     assert from_letters("BA") == 53
 
 
-def test_caller():
-    assert name_of_caller() == "test_caller"
+def test_columns():
+    assert is_column("AB")
+    assert not is_column("a1")
