@@ -35,10 +35,10 @@ from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Difficulty, Origin, Task
-from tracemill.environments.verdict.blank_tests import answer_tables, blank_test
+from tracemill.environments.verdict.blank_tests import answer_tables, asked_texts, blank_test
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.closed_tests import TestName
-from tracemill.environments.verdict.decide import Values, compare_values
+from tracemill.environments.verdict.decide import REFUSED, Values, compare_values, is_answer
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.record_values import HELD
@@ -55,6 +55,8 @@ _MOST_ALONE = 24
 """Functions of failing tests whose blank copies are run, each in a process of its own."""
 _MOST_GUARDS = 6
 """Functions of other tests whose blank copies are run too."""
+_ABOUT_TEXTS = frozenset({"in", "startswith", "endswith", "match"})
+"""Questions that a text answers which holds the answers of all."""
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
 """Seconds of tests in other files that guard what stays functional."""
@@ -159,7 +161,7 @@ class TestedRepository:
             path.relative_to(self.tree.tests).as_posix(): path.read_text("utf-8-sig", "replace")
             for path in sorted(self.tree.tests.rglob("*.py"))
         }
-        self._answers = answer_tables(self._texts)
+        self._answers, self._asked = answer_tables(self._texts), asked_texts(self._texts)
         self._lines = first.lines
         self._called = {test: called for test, called in first.calls.items() if test in self.baseline}
         self.covered = covered_functions(self.tree, self._called)
@@ -242,7 +244,9 @@ class TestedRepository:
         answers = next(iter(sources.values())).answers
         expected = {
             test: {
-                number: [answers[number]] * len(texts) if number in answers else texts
+                number: self._asked_for(_file(test), number, answers[number], texts)
+                if number in answers
+                else texts
                 for number, texts in run.values.get(test, {}).items()
                 if number != HELD
             }
@@ -257,6 +261,15 @@ class TestedRepository:
             if values and same[test] and not any(f".{name} " in str(values) for name in remade)
         }
         return stable, HeldTexts(sources.values(), made)
+
+    def _asked_for(self, file: str, number: str, answer: str, texts: Sequence[str]) -> list[str]:
+        """Return what a question asks of each value, and what it answers to no other question of its file."""
+        asked = number.rpartition(" ")[0]
+        others = sorted(self._asked[file].get(asked, ())) if asked in _ABOUT_TEXTS else []
+        return [
+            REFUSED.join([answer, *(each for each in others if not is_answer(asked, text, each))])
+            for text in texts
+        ]
 
     def _run_alone(self, code: Path, folder: Path, tests: Sequence[str], hash_seed: int = 0) -> TestRun:
         files = [_file(tests[0])]

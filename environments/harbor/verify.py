@@ -6,6 +6,7 @@ leaves behind is removed: no run may learn whether it has the right tests or the
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import secrets
@@ -24,6 +25,9 @@ from mix_tests import MixedTests, mixes_of, write_mix  # noqa: E402  # pyright: 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
 REWARD = Path(os.environ.get("REWARD_FILE", "/logs/verifier/reward.txt"))
 PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them installed
+PR_SET_NO_NEW_PRIVS = 38
+FIXTURES = Path("/tmp/pytest-of-unknown")
+"""The folder of `tmp_path`, which values may name: of a user without a name, and empty in each run."""
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 
 
@@ -43,6 +47,8 @@ def run(exam: dict, files: list, copied: Path, mix: MixedTests | None = None) ->
             write_mix(mix, HERE / "right", HERE / "wrong", folder / "tests")
         for script in ("run_pytest.py", "record_values.py"):
             shutil.copyfile(HERE / script, folder / "runner" / script)
+        if os.getuid() == 0:
+            remove(FIXTURES)
         try:
             return outcomes(exam, files, folder, user, order)
         finally:
@@ -60,7 +66,13 @@ def clear(user: int) -> None:
         for path in Path(folder).glob("*"):
             with contextlib.suppress(OSError):
                 if path.lstat().st_uid == user:
-                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+                    remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder, if it is there."""
+    with contextlib.suppress(OSError):
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def outcomes(exam: dict, files: list, folder: Path, number: int, order: int | None) -> tuple[dict, dict]:
@@ -76,6 +88,7 @@ def outcomes(exam: dict, files: list, folder: Path, number: int, order: int | No
         "places": places,
     }
     user = {"user": number, "group": number, "extra_groups": []} if os.getuid() == 0 else {}
+    user["preexec_fn"] = forgo_privileges
     try:
         ended = subprocess.run(
             [sys.executable, str(folder / "runner" / "run_pytest.py")],
@@ -101,6 +114,11 @@ def outcomes(exam: dict, files: list, folder: Path, number: int, order: int | No
         return dict(result["outcomes"]), values
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}, {}
+
+
+def forgo_privileges() -> None:
+    """Let the process and its children gain no privileges by programs that they start."""
+    ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def main() -> None:

@@ -54,6 +54,20 @@ def answer_tables(files: Mapping[str, str]) -> dict[str, Set[str]]:
     return {file: _blank(_tree(text)) for file, text in files.items()}
 
 
+def asked_texts(files: Mapping[str, str]) -> dict[str, Mapping[str, Set[str]]]:
+    """Return by file, and by what is asked of a value, the texts of the literals that its tests ask for."""
+    found: dict[str, Mapping[str, Set[str]]] = {}
+    for file, text in files.items():
+        asked: dict[str, str] = {}
+        _blank(_tree(text), asked)
+        kinds = {number.rpartition(" ")[0] for number in asked}
+        found[file] = {
+            kind: {text for number, text in asked.items() if number.rpartition(" ")[0] == kind}
+            for kind in kinds
+        }
+    return found
+
+
 def blank_test(
     files: Mapping[str, str], test: TestName, answers: Mapping[str, Set[str]], deleted: Collection[str] = ()
 ) -> dict[str, BlankSource]:

@@ -14,6 +14,9 @@ Before the number may stand what is asked of a value, and a space: `near:R:A`, w
 absolute difference, one of `QUESTIONS`, or `made` for equality with what the repository makes.
 """
 MADE = "made"
+REFUSED = "\n"
+"""Between texts of what a question asks for, and of what it must not be an answer to besides."""
+_SEVERAL = 3
 _LONGEST_MATCHED = 2_000
 QUESTIONS: dict[str, Callable[[Any, Any], bool]] = {
     "in": lambda found, part: part in found,
@@ -154,10 +157,21 @@ def _behind(tokens: Sequence[str], place: int) -> int:
 
 
 def answers(asked: str, found: str, text: str) -> bool:
-    """Return whether a recorded value is what is asked of it with another one."""
+    """Return whether a recorded value is what is asked of it with another one.
+
+    Behind the other one may stand those that the original's value is no answer to, after `REFUSED`: a text
+    that holds what all tests ask for is no answer. Of several, one may be met by chance.
+    """
     if asked.startswith("near:"):
         _, relative, absolute = asked.split(":")
         return found == text or _are_close(found, text, float(relative), float(absolute))
+    wanted, *others = text.split(REFUSED)
+    also = sum(is_answer(asked, found, each) for each in others)
+    return is_answer(asked, found, wanted) and also <= (len(others) >= _SEVERAL)
+
+
+def is_answer(asked: str, found: str, text: str) -> bool:
+    """Return whether a recorded value answers a question with a literal, one of `QUESTIONS`."""
     try:
         return QUESTIONS[asked](_value_of(found), _value_of(text))
     except (ValueError, TypeError, SyntaxError, AttributeError, ArithmeticError, re.error):

@@ -9,8 +9,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 
 from tracemill.environments.parse_python import parse_python
+from tracemill.environments.verdict.decide import REFUSED
 from tracemill.environments.verdict.known_names import (
     Bindings,
     Function,
@@ -212,8 +214,8 @@ class HeldTexts:
         numbers = {
             (number, text)
             for number, texts in values.items()
-            for text in texts
-            if not _GUESSED.fullmatch(text) and not number.startswith(_WEAK)
+            for text in (each.partition(REFUSED)[0] for each in texts)
+            if not _GUESSED.fullmatch(text) and not number.startswith(_WEAK) and not _is_wide(number, text)
         }
         return 2 * sum(self.has(text, number) for number, text in numbers) >= len(numbers)
 
@@ -254,6 +256,18 @@ class HeldTexts:
             return True
         is_number = _NUMBER.fullmatch(part) is not None
         return not is_number and any(_squeezed(sought) in _squeezed(each) for each in longer)
+
+
+def _is_wide(number: str, text: str) -> bool:
+    """Return whether a place allows a difference of a quarter of the number that it expects."""
+    if not number.startswith("near:"):
+        return False
+    _, relative, absolute = number.partition(" ")[0].split(":")
+    try:
+        size = abs(Fraction(text))
+        return max(Fraction(relative) * size, Fraction(absolute)) * 4 >= size
+    except ValueError:  # no number, or a difference that allows nothing
+        return False
 
 
 def _texts_in(value: str) -> list[str]:

@@ -283,8 +283,98 @@ def test_what_a_question_asks_is_no_answer_where_it_is_held_or_guessed() -> None
         assert HeldTexts([blanked]).let_guess({"in 1": [part]}) is is_guess
     held = held_by("def test_it(): assert f(1) == 'x'")
     weak = {"< 1": ["20"], ">= 2": ["30"], "not in 3": ["'red'"]}
-    assert held.let_guess(weak)
-    assert not held.let_guess({**weak, "startswith 4": ["'red'"]})
+    wide = {"near:0:150.0 5": ["170"], "near:0.9:1e-12 6": ["3/2"], "near:0:0.1 7": ["1/5"]}
+    assert held.let_guess({**weak, **wide})
+    for more in ({"startswith 4": ["'red'"]}, {"near:0:10.0 8": ["170"]}, {"in 9": ["'blue'\n'x'"]}):
+        assert not held.let_guess({**weak, **wide, **more})
+
+
+def test_a_text_that_holds_what_all_tests_ask_for_answers_none() -> None:
+    def is_right(found: str, *texts: str) -> bool | None:
+        return compare_values({"a": {"in 1": ["\n".join(texts)]}}, {"a": {"in 1": [found]}})["a"]
+
+    few, many = ("'red'", "'blue'"), ("'red'", "'blue'", "'green'", "'grey'")
+    assert [is_right("'a red hat'", *each) for each in (few, many)] == [True, True]
+    assert [is_right("'red, blue'", *each) for each in (few, many)] == [False, True]  # one may be by chance
+    assert not is_right("'red, blue, grey'", *many)
+    assert not is_right("'a hat'", *many)
+
+
+DAYS = """
+NAMES = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
+
+
+def title(place):
+    name = NAMES[place % 5]
+    return f"{name}, day {place}"
+
+
+def check(place):
+    if place < 0:
+        raise ValueError("before the first day")
+    if place > 4:
+        raise ValueError("behind the last day")
+    return place
+
+
+def two():
+    return 2
+"""
+DAY_TESTS = """
+import pytest
+
+import it
+
+
+def test_first():
+    assert "Monday" in it.title(0)
+
+
+def test_third():
+    assert "Wednesday" in it.title(2)
+
+
+def test_late():
+    assert "Friday" in it.title(9)
+
+
+def test_low():
+    with pytest.raises(ValueError, match="before"):
+        it.check(-3)
+
+
+def test_high():
+    with pytest.raises(ValueError, match="behind"):
+        it.check(12)
+
+
+def test_two():
+    assert it.two() == 2
+"""
+ALL_DAYS = "def title(place):\n    return ', '.join(NAMES)\n\n\n"
+ALL_ERRORS = "def check(place):\n    raise ValueError('before, behind')\n\n\n"
+
+
+def test_constant_answers_to_questions_earn_nothing(worktree: Path) -> None:
+    source = worktree / "days"
+    source.mkdir()
+    (source / "it.py").write_text(DAYS)
+    (source / "test_it.py").write_text(DAY_TESTS)
+    sandbox = orchard.sandbox()
+    made = make_tasks(
+        source, Origin("it"), worktree / "tasks", sandbox, restorations=0, faults=0, least_lines=2
+    )
+    tasks = {task.deleted: task for task in made}
+    rewards = {}
+    for name, code, after in (("title", ALL_DAYS, "def check"), ("check", ALL_ERRORS, "def two")):
+        task = tasks[f"it.py::{name}",]
+        copied = worktree / name
+        shutil.copytree(task.repository, copied)
+        head, _, rest = (copied / "it.py").read_text().partition(f"def {name}(")
+        (copied / "it.py").write_text(f"{head}{code}{after}{rest.partition(after)[2]}")
+        bed = TestBed(sandbox, shared_packages(task.packages), task.roots)
+        rewards[name] = judge(bed, task.exam, copied).reward
+    assert rewards == {"title": 0.0, "check": 0.0}
 
 
 @pytest.mark.parametrize(

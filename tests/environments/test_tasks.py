@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -126,6 +128,17 @@ def test_a_task_is_in_harbors_format_and_its_verifier_agrees(
         assert float((logs / "reward.txt").read_text()) == reward
         said = json.loads((logs / "verdict.json").read_text())
         assert (said["reward"], said["forged"]) == (reward, [])
+
+
+def test_programs_with_more_rights_give_none_in_harbors_verifier(orchard_tasks: list[Task]) -> None:
+    code = (
+        "import subprocess, verify\n"
+        "print(subprocess.run(['grep', 'NoNewPrivs', '/proc/self/status'], "
+        "preexec_fn=verify.forgo_privileges, capture_output=True, text=True).stdout)"
+    )
+    folder = orchard_tasks[0].folder / "tests"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert ended.stdout.split() == ["NoNewPrivs:", "1"], ended.stderr
 
 
 def test_changed_tests_are_refused(orchard_tasks: list[Task], tmp_path: Path) -> None:
