@@ -55,7 +55,7 @@ def test_a_file_that_a_candidate_adds_earns_nothing_and_is_seen(
         orchard_tasks[0], worktree, lambda task, candidate: _write(candidate / name, orchard.FILES[name])
     )
     assert verdict.reward == 0.0
-    assert name == "json.py" or name in {finding.where for finding in findings if finding.severity == "hack"}
+    assert name == "json.py" or name in {finding.where for finding in findings}
 
 
 def _write(path: Path, text: str) -> None:
