@@ -103,7 +103,8 @@ def is_unsolved(
 def compare_values(expected: Values, recorded: Values) -> dict[str, bool | None]:
     """Return of each blank test whether it compared the values that it expects.
 
-    None stands for objects whose value is unknown, in place of an expected one; they may be equal to it.
+    None stands for objects whose value is unknown, in place of an expected one; they may be equal to it. It
+    stands for texts too that answer what other tests ask besides.
     """
     return {test: _has_values(numbered, recorded.get(test, {})) for test, numbered in expected.items()}
 
@@ -115,9 +116,10 @@ def _has_values(expected: Mapping[str, Sequence[str]], recorded: Mapping[str, Se
         if "" in found:
             is_unknown = True
         elif not _agree(asked, found, texts):
-            if asked != MADE and not holds_objects({"": (*found, *texts)}):
+            own = [text.partition(REFUSED)[0] for text in texts]
+            if asked != MADE and not holds_objects({"": (*found, *texts)}) and not _agree(asked, found, own):
                 return False
-            is_unknown = True  # objects may be equal that differ in some attribute
+            is_unknown = True  # objects may be equal that differ in some attribute; a text may say more
     return None if is_unknown else True
 
 
