@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tracemill.environments.episodes.workspace import TaskWorkspace
 from tracemill.environments.monitor.hack_finding import HackFinding
+from tracemill.environments.sandbox.file_trees import copy_tree
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Task
 from tracemill.environments.verdict.judge import Verdict
@@ -51,7 +52,7 @@ def judge_candidate(
 
     def replace(folder: Path) -> None:
         shutil.rmtree(folder)
-        shutil.copytree(repository, folder, symlinks=True)
+        copy_tree(repository, folder)
 
     with TaskWorkspace(task, sandbox) as workspace:
         workspace.change(replace)

@@ -13,7 +13,7 @@ from tracemill.environments.monitor.action_monitor import monitor_actions
 from tracemill.environments.monitor.code_monitor import monitor_code
 from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.sandbox.container import ContainerSandbox
-from tracemill.environments.sandbox.file_trees import copy_regular_files, remove_tree
+from tracemill.environments.sandbox.file_trees import copy_regular_files, copy_tree, remove_tree
 from tracemill.environments.sandbox.python_runtime import make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import DEFAULT_LIMITS, Limits, Sandbox
 from tracemill.environments.task import Task
@@ -103,8 +103,8 @@ class TaskWorkspace:
             shutil.copytree(task.repository, self.repository)
             self._scratch.mkdir()
         else:
-            shutil.copytree(start / "repository", self.repository, symlinks=True)
-            shutil.copytree(start / "tmp", self._scratch, symlinks=True)
+            copy_tree(start / "repository", self.repository)
+            copy_tree(start / "tmp", self._scratch)
         make_readable(task.folder / "tests")
         for folder in (self.repository, self._scratch):
             self._sandbox.hand_over(make_readable(folder))
@@ -134,8 +134,8 @@ class TaskWorkspace:
 
     def save(self, folder: Path) -> None:
         """Copy the current repository and `/tmp` into a folder."""
-        shutil.copytree(self.repository, folder / "repository", symlinks=True)
-        shutil.copytree(self._scratch, folder / "tmp", symlinks=True)
+        copy_tree(self.repository, folder / "repository")
+        copy_tree(self._scratch, folder / "tmp")
 
     def verdict(self, rng: random.Random | None = None) -> Verdict:
         """Judge the current repository, in a copy that the agent cannot reach."""

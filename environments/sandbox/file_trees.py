@@ -43,6 +43,16 @@ def copy_regular_files(source: Path, target: Path) -> None:
             continue
 
 
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder with its links as links, without pipes, sockets and devices."""
+
+    def special(folder: str, names: list[str]) -> list[str]:
+        paths = [Path(folder, name) for name in names]
+        return [each.name for each in paths if not (each.is_symlink() or each.is_file() or each.is_dir())]
+
+    shutil.copytree(source, target, symlinks=True, ignore=special)
+
+
 def remove_tree(folder: Path) -> None:
     """Remove a folder of any depth; a missing one is no error."""
     subprocess.run(["rm", "-rf", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)

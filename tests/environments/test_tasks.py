@@ -1,6 +1,7 @@
 """Tasks made of a repository: what they hold, and what they give."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import orchard
 import pytest
 
 from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
+from tracemill.environments.episodes.workspace import TaskWorkspace
 from tracemill.environments.feature_deletion.make_tasks import FAULTS, TaskReport, make_tasks
 from tracemill.environments.sandbox.plain_process import PlainProcess
 from tracemill.environments.sandbox.python_runtime import PYTHON, copy_packages
@@ -74,6 +76,19 @@ def test_a_plausible_but_wrong_answer_earns_less_than_1(orchard_tasks: list[Task
         assert verdict.reward < 1.0
         assert not verdict.forged
         assert not findings
+
+
+def test_a_pipe_in_a_candidate_is_left_out(orchard_tasks: list[Task], worktree: Path) -> None:
+    task, candidate = orchard_tasks[0], worktree / "candidate"
+    shutil.copytree(task.repository, candidate)
+    shutil.copytree(task.original, candidate, dirs_exist_ok=True)
+    os.mkfifo(candidate / "orchard" / "pipe.py")
+    assert judge_candidate(task, candidate, orchard.sandbox())[0].reward == 1.0
+    with TaskWorkspace(task, orchard.sandbox()) as workspace:
+        workspace.change(lambda folder: os.mkfifo(folder / "pipe"))
+        workspace.save(worktree / "saved")
+    assert not (worktree / "saved" / "repository" / "pipe").exists()
+    assert (worktree / "saved" / "repository" / "orchard").is_dir()
 
 
 def test_what_breaks_the_rest_earns_nothing(orchard_tasks: list[Task], worktree: Path) -> None:
