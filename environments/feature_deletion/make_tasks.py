@@ -25,6 +25,7 @@ from tracemill.environments.feature_deletion.delete_features import (
     untested_statements,
 )
 from tracemill.environments.feature_deletion.plant_faults import difference, plant_faults
+from tracemill.environments.feature_deletion.remaining_copies import RemainingCopies
 from tracemill.environments.feature_deletion.source_tree import (
     SourceTree,
     classes_made_by,
@@ -38,7 +39,7 @@ from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.verdict.blank_tests import answer_tables, asked_texts, blank_test
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.closed_tests import TestName
-from tracemill.environments.verdict.decide import REFUSED, Values, compare_values, is_answer
+from tracemill.environments.verdict.decide import MADE, REFUSED, Values, compare_values, is_answer
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.record_values import HELD
@@ -113,11 +114,18 @@ def make_tasks(
         work = Path(scratch)
         work.chmod(0o755)
         bench = TestedRepository(repository, work, sandbox, packages, seed)
+        if not bench.covered:
+            raise EnvironmentTaskError(
+                "no test calls a function of the repository",
+                "tests that import it from its own folder",
+                "an installed package of the same name may stand before it, as those that pytest needs",
+            )
         features = choose_features(bench.tree, bench.covered, 20 * most, seed, least_lines)
         for number, feature in enumerate(features):
             if report.made >= most:
                 break
-            report.begin(feature.functions[0].symbol)
+            more = len(feature.functions) - 1
+            report.begin(feature.functions[0].symbol + (f" and {more} more" if more else ""))
             made = bench.try_feature(feature, number, restorations, report, faults)
             if made is None:
                 remove_tree(work / f"deleted-{number}")
@@ -166,6 +174,7 @@ class TestedRepository:
         self._called = {test: called for test, called in first.calls.items() if test in self.baseline}
         self.covered = covered_functions(self.tree, self._called)
         self._guards: dict[TestName, tuple[Path, Values]] = {}
+        self._copies = RemainingCopies(self.tree.code)
 
     def _run(self, code: Path, tests: Path, *, traced: bool = False, hash_seed: int = 0) -> TestRun:
         return self.bed.run(code, tests, self.tree.test_files, traced=traced, hash_seed=hash_seed)
@@ -318,6 +327,8 @@ class TestedRepository:
     ) -> tuple[Path, TaskTests] | None:
         """Delete a feature and check it; None, counted in `report`, if a check refuses it."""
         broken = make_readable(delete_feature(self.tree, feature, self._work / f"deleted-{number}"))
+        if remaining := self._copies.find(feature.functions, broken):
+            return report.refuse("a copy of it remains", remaining)
         faulty = self._planted_faults(feature, faults)
         with tempfile.TemporaryDirectory(prefix="idle-", dir=self._work) as scratch:
             idle = make_readable(delete_feature(self.tree, feature, Path(scratch) / "code", "return None"))
@@ -400,7 +411,12 @@ class TestedRepository:
                 files.add(file)
         guard = [test for test in kept if _file(test) in files]
         blank = self._with_guards(blank, guard)
-        canaries = sorted(test for test in (*failing, *guard) if test in self._canaries)
+        questions = {
+            test
+            for test, values in blank.expected.items()
+            if any(number.rpartition(" ")[0] not in ("", MADE) for number in values)
+        }  # other values answer them too, which a canary may expect
+        canaries = sorted(self._canaries.intersection((*failing, *guard)) - questions)
         return TaskTests(
             self.tree.tests,
             self._wrong,

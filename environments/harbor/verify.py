@@ -126,6 +126,7 @@ def main() -> None:
     os.umask(0o022)
     report = REWARD.with_name("verdict.json")
     REWARD.parent.mkdir(parents=True, exist_ok=True)
+    remove(REWARD)
     REWARD.write_text("0.0\n", encoding="utf-8")
     report.unlink(missing_ok=True)
     exam = json.loads((HERE / "exam.json").read_text(encoding="utf-8"))

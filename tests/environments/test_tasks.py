@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import hacks
@@ -212,6 +213,39 @@ def test_a_repository_that_makes_no_task_says_why(tmp_path: Path, files: dict[st
         (source / name).write_text(text)
     with pytest.raises(EnvironmentTaskError, match=said):
         next(make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox()))
+
+
+def test_a_feature_of_which_a_copy_remains_is_no_task(tmp_path: Path) -> None:
+    body = "    total = 0\n    for each in range(number):\n        total += each * 3\n    return total\n"
+    code = f'def one(number):\n    """Add."""\n{body}\n\ndef two():\n    return 2\n'
+    tests = "import it\n\n\ndef test_it():\n    assert it.one(5) == 30\n"
+    tests += "\n\ndef test_two():\n    assert it.two() == 2\n"
+    cells = json.dumps({"cells": [{"source": code.splitlines(keepends=True)}]})
+    copies = {
+        "notes.md": f"Earlier:\n\n    # as it was\n{body}",
+        "old/it.py": f"class It:\n{code.replace('    ', '        ')}",
+        "it.patch": "".join(f"+{line}\n" for line in code.splitlines()),
+        "it.ipynb": cells,
+        "it.zip:lib/it.py": code,
+    }
+    for number, (name, text) in enumerate({**copies, "": ""}.items()):
+        source = tmp_path / f"source-{number}"
+        source.mkdir()
+        (source / "it.py").write_text(code)
+        (source / "test_it.py").write_text(tests)
+        file, _, member = name.partition(":")
+        if member:
+            with zipfile.ZipFile(source / file, "w") as archive:
+                archive.writestr(member, text)
+        elif file:
+            (source / file).parent.mkdir(exist_ok=True)
+            (source / file).write_text(text)
+        told: list[str] = []
+        report = TaskReport(tell_refused=lambda name, why, told=told: told.append(f"{name}: {why}"))
+        folder, sandbox = tmp_path / f"tasks-{number}", orchard.sandbox()
+        made = make_tasks(source, Origin("it"), folder, sandbox, restorations=0, faults=0, report=report)
+        assert len([*made]) == (not name)
+        assert told == ([f"it.py::one: a copy of it remains: {name}"] if name else [])
 
 
 def test_features_that_pass_no_gate_are_counted(tmp_path: Path) -> None:
