@@ -26,7 +26,8 @@ REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
 REWARD = Path(os.environ.get("REWARD_FILE", "/logs/verifier/reward.txt"))
 PACKAGES = os.environ.get("PACKAGES", "/nonexistent")  # the image has them installed
 PR_SET_NO_NEW_PRIVS = 38
-FIXTURES = Path("/tmp/pytest-of-unknown")
+WITHOUT_NAME = "unknown"
+FIXTURES = Path(f"/tmp/pytest-of-{WITHOUT_NAME}")
 """The folder of `tmp_path`, which values may name: of a user without a name, and empty in each run."""
 SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
 

@@ -40,6 +40,7 @@ NOT_DETECTED_COMMANDS = {
     "host memory",
     "network",
     "other users",
+    "steering files",
     "tests by a variable",
     "the solution",
 }
