@@ -27,6 +27,8 @@ _NAMED = re.compile(
     r"^v?\d+(?:\.\d+)+|\.[a-z]{1,5}$|^[0-9a-f]+$|^[a-z]+[-_]?\d{1,2}$|[a-z]{3,}_[a-z]{3,}|::|->"
 )
 _MARK = re.compile(r"[!#$%&*+@?~^]")
+# Paths, code, names of files and hosts.
+_NO_WORDS = re.compile(r"[/\\(){}\[\]<>$`|\"']|::|->|=>|\.[a-z]{1,4}$|^[\W_]|,$")
 _CAPITALS = re.compile(r"[A-Z]{2}[a-z]")
 _KNOWN = COMMON_WORDS | LABELS | SETTING_WORDS | SPEECH
 
@@ -72,6 +74,26 @@ def is_short_phrase(value: str) -> bool:
     if not _SHORT_PHRASE.fullmatch(value) or is_stand_in(value) or _TECHNICAL.search(value):
         return False
     return not _KNOWN.intersection(value.split("-"))
+
+
+def is_joined_words(value: str) -> bool:
+    """Tell whether a value is two to eight words joined by marks, blanks or capitals, most of them no words of code.
+
+    So are names of things: it is a password only where the whole value is set under a password's name.
+    """
+    if not _LEAST <= len(value) <= _MOST or is_stand_in(value) or _TECHNICAL.search(value):
+        return False
+    if _NO_WORDS.search(value) or (" " in value and not _is_no_sentence(value)):
+        return False
+    words = _WORD.findall(value)
+    return 2 <= len(words) <= 8 and _are_own(words)
+
+
+def _is_no_sentence(value: str) -> bool:
+    words = value.split()
+    if SPEECH.intersection(map(str.lower, words)) or value[-1] in ".:!?" or "  " in value:
+        return False
+    return len(words) > 1 and (value[0].islower() or any(word[0].isupper() for word in words[1:]))
 
 
 def is_mingled(value: str) -> bool:

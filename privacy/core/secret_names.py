@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from tracemill.privacy.core.chosen_passwords import (
     is_chosen_password,
+    is_joined_words,
     is_numbered_words,
     is_scrambled_letters,
     is_short_phrase,
@@ -114,6 +115,8 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
         return kind
     if kind == "PASSWORD" and plain and (is_chosen_password(value) or is_short_phrase(value)):
         return kind
+    if kind == "PASSWORD" and plain and _PASSWORD_END.search(name) and is_joined_words(value):
+        return kind if not _same_word(name, value) else None
     if kind and plain and (_is_set_whole(name, value) or _is_set_any(kind, name, value)):
         return kind
     if kind and _SEALED_NAME.search(name) and _SERIAL.fullmatch(value):
