@@ -136,6 +136,8 @@ def bare_value_kind(name: str, value: str, among_settings: bool) -> str | None:
     """
     kind = None if is_sealed(value) else _kind_of(name)
     if kind == "PASSWORD":
+        if among_settings and _PASSWORD_END.search(name) and is_joined_words(value):
+            return kind if not _same_word(name, value) else None
         return kind if is_bare_password(value, among_settings) else None
     return kind if kind and _VALUE_NAME.search(name) and is_made_up_key(value) else None
 

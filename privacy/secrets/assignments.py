@@ -273,6 +273,8 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
     kind = secret_name_kind(name.lstrip("-"), value)
     if kind is None and is_chosen_under(name, value):
         return Span(first, last, "SECRET")
+    if kind is None and bare_value_kind(name, value, True) and _is_set_alone(text, start, last):
+        return Span(first, last, "PASSWORD")
     if kind is None and _LONG_WORD.fullmatch(value) and behind in ("", "\n", "\r", "\\"):
         return Span(first, last, "PASSWORD") if secret_name_kind(name, value, True) == "PASSWORD" else None
     if kind is None or _IDENTIFIER.fullmatch(value):
@@ -283,6 +285,20 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
         text, start, name, match["sep"], Span(first, last, kind)
     )
     return Span(first, last, kind) if certain else None
+
+
+_PAIRS = build_rule_pattern(r"(?:\A|\n)[^\n,;(){}=]{0,120}?(?:[\w-]+=[^\s,;(){}]+[ \t]+)+\Z")
+
+
+def _is_set_alone(text: str, start: int, end: int) -> bool:
+    """Tell whether a name and its value are a line among settings, or the last of pairs with blanks between."""
+    if text[end : end + 1] not in ("", "\n", "\r"):
+        return False
+    head = text.rfind("\n", max(0, start - 200), start) + 1
+    if _PAIRS.search(text, max(0, head - 1), start):
+        return True
+    alone = _LINE_HEAD.fullmatch(text, head, start) is not None
+    return alone and _is_among_settings(text, head, end + (text[end : end + 1] == "\r"))
 
 
 def _is_of_environment(text: str, start: int, name: str, sep: str) -> bool:
