@@ -28,7 +28,7 @@ _NAMED = re.compile(
 )
 _MARK = re.compile(r"[!#$%&*+@?~^]")
 # Paths, code, names of files and hosts.
-_NO_WORDS = re.compile(r"[/\\(){}\[\]<>$`|\"']|::|->|=>|\.[a-z]{1,4}$|^[\W_]|,$")
+_NO_WORDS = re.compile(r"[/\\(){}\[\]<>$`|\"']|:\w|->|=>|\.[a-z]{1,4}$|^[\W_]|,$")
 _CAPITALS = re.compile(r"[A-Z]{2}[a-z]")
 _KNOWN = COMMON_WORDS | LABELS | SETTING_WORDS | SPEECH
 
@@ -77,7 +77,7 @@ def is_short_phrase(value: str) -> bool:
 
 
 def is_joined_words(value: str) -> bool:
-    """Tell whether a value is two to eight words joined by marks, blanks or capitals, most of them no words of code.
+    """Tell whether a value is two to eight words joined by marks, blanks or capitals, half of them unknown.
 
     So are names of things: it is a password only where the whole value is set under a password's name.
     """
@@ -85,8 +85,11 @@ def is_joined_words(value: str) -> bool:
         return False
     if _NO_WORDS.search(value) or (" " in value and not _is_no_sentence(value)):
         return False
-    words = _WORD.findall(value)
-    return 2 <= len(words) <= 8 and _are_own(words)
+    words = [each.lower() for each in _WORD.findall(value)]
+    whole = [each for each in words if len(each) >= 3]
+    known = sum(each in _KNOWN for each in whole)
+    has_own = any(len(each) >= 4 for each in {*whole} - _KNOWN)
+    return 2 <= len(words) <= 8 and known * 2 <= len(whole) and has_own
 
 
 def _is_no_sentence(value: str) -> bool:

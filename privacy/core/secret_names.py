@@ -81,6 +81,11 @@ def is_secret_name(name: str) -> bool:
     return bool(_kind_of(name))
 
 
+def names_password(name: str) -> bool:
+    """Tell whether a name ends with a word for a password."""
+    return _kind_of(name) == "PASSWORD" and _PASSWORD_END.search(name) is not None
+
+
 def may_be_secret(name: str) -> bool:
     """Tell whether some value is secret under this name."""
     return (
@@ -117,6 +122,8 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
         return kind
     if kind == "PASSWORD" and plain and _PASSWORD_END.search(name) and is_joined_words(value):
         return kind if not _same_word(name, value) else None
+    if kind and plain and _CHOSEN_NAME.search(name) and is_word_chain(value) and not _same_word(name, value):
+        return kind
     if kind and plain and (_is_set_whole(name, value) or _is_set_any(kind, name, value)):
         return kind
     if kind and _SEALED_NAME.search(name) and _SERIAL.fullmatch(value):

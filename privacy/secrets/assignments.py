@@ -15,6 +15,7 @@ from tracemill.privacy.core.secret_names import (
     bare_value_kind,
     is_chosen_under,
     may_be_secret,
+    names_password,
     secret_name_kind,
 )
 
@@ -58,6 +59,7 @@ _HEADER_NAME = build_rule_pattern(r"[a-z]+(?:-[a-z0-9]+){1,5}")
 _OPENED = build_rule_pattern(r"[(\[]\s{0,3}[\"']$")  # a name as the first argument
 _LONG_WORD = build_rule_pattern(r"[a-z]{15,32}")  # neither a word nor, mostly, a variable
 _GROOVY_NAME = build_rule_pattern(r"[a-z]{2,16}Pass(?:word|phrase)")  # `storePassword 'x'` in Gradle
+_FLAG = re.compile(r"--|-(?=\w{4})")
 _ENV_NAME = build_rule_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 # Beginnings of lines of a diff or of search results, and options that set a variable.
 _LINE_MARK = build_rule_pattern(r"(?:^|\n)(?:[+-]|[^\s:]{1,120}[:-]\d{1,6}[:-]|\d{1,6}:)$")
@@ -232,12 +234,12 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
         return None
     if match["sep"].strip() in ("", "|") and is_digest_in_table(text, at, match["bare"] or ""):
         return None
-    named = name.startswith("--") or _ENV_NAME.fullmatch(name)
+    named = _FLAG.match(name) or _ENV_NAME.fullmatch(name) or _is_line(text, start, name, match)
     if match["sep"].isspace() and not named and not _is_cell(name, match):
         image = _IMAGE_LINE.search(text, max(0, start - 12), start)
         if name.lower() not in ("password", ":password") or (match["quoted"] is None and not image):
             return None
-    flag = name.startswith("--")
+    flag = _FLAG.match(name) is not None
     if (
         match["sep"].lstrip().startswith(",")
         and not flag
@@ -250,6 +252,14 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
         kind = secret_name_kind(name.lstrip("-"), match["quoted"], "," not in match["sep"])
         return Span(*match.span("quoted"), kind) if kind else None
     return _bare_value(text, start, name, match)
+
+
+def _is_line(text: str, start: int, name: str, match: re.Match[str]) -> bool:
+    """Tell whether a line sets a quoted value under a password's name, with blanks between."""
+    if match["quoted"] is None or not names_password(name):
+        return False
+    head = text.rfind("\n", max(0, start - 60), start) + 1
+    return not text[head:start].strip() and text[match.end() : match.end() + 1] in ("", "\n", "\r")
 
 
 def _is_cell(name: str, match: re.Match[str]) -> bool:
@@ -273,7 +283,14 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
     kind = secret_name_kind(name.lstrip("-"), value)
     if kind is None and is_chosen_under(name, value):
         return Span(first, last, "SECRET")
-    if kind is None and bare_value_kind(name, value, True) and _is_set_alone(text, start, last):
+    if (
+        kind is None
+        and bare_value_kind(name.lstrip("-"), value, True)
+        and (_FLAG.match(name) or _is_set_alone(text, start, last))
+    ):
+        return Span(first, last, "PASSWORD")
+    is_quoted = match["sep"] == "=" and behind in ("'", '"') and text[start - 1 : start] == behind
+    if kind is None and is_quoted and secret_name_kind(name, value, True) == "PASSWORD":
         return Span(first, last, "PASSWORD")
     if kind is None and _LONG_WORD.fullmatch(value) and behind in ("", "\n", "\r", "\\"):
         return Span(first, last, "PASSWORD") if secret_name_kind(name, value, True) == "PASSWORD" else None

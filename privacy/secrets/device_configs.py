@@ -8,7 +8,7 @@ A statement is a line of words: what it configures, the word for a secret, often
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.chosen_passwords import is_word_chain
+from tracemill.privacy.core.chosen_passwords import is_joined_words, is_word_chain
 from tracemill.privacy.core.entropy import (
     has_all_kinds,
     is_mixed_case,
@@ -69,7 +69,7 @@ def find_statements(view: TextView) -> Iterator[Span]:
             if (
                 found.start() - line < 200
                 and _BEFORE.match(view.text, line, found.start())
-                and _is_drawn(found["v"])
+                and (_is_drawn(found["v"]) or (word[0] != b"secret" and is_joined_words(found["v"])))
             ):
                 yield Span(*found.span("v"), "PASSWORD")
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from tracemill.privacy.core.chosen_passwords import (
     is_chosen_password,
+    is_joined_words,
     is_mingled,
     is_numbered_words,
     is_short_phrase,
@@ -152,6 +153,9 @@ _SET = build_rule_pattern(
 )
 
 
+_JOINT = build_rule_pattern(r"[A-Z]\w*[-._+=&~/]|[-._+=&~/][A-Z]")
+
+
 def _line_end(text: str, start: int) -> int:
     end = text.find("\n", start, start + 2 * _REACH_BEHIND)
     return end if end >= 0 else start + 2 * _REACH_BEHIND
@@ -166,7 +170,15 @@ def _value_behind(text: str, start: int, is_value: Callable[[str], bool]) -> Spa
             return None
         value = token[0].rstrip(".,!?")
         set_here = is_value is _is_said and (
-            is_mingled(value) or is_token(value) or is_short_phrase(value) or is_word_chain(value)
+            is_mingled(value)
+            or is_token(value)
+            or is_short_phrase(value)
+            or is_word_chain(value)
+            or (
+                _JOINT.search(value) is not None
+                and text[token.end() : token.end() + 1] not in ("(", "`")
+                and is_joined_words(value)
+            )
         )
         if is_value(value) or (set_here and _is_set(text, start, token.start(), value)):
             return Span(token.start(), token.start() + len(value), "PASSWORD")
