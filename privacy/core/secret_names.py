@@ -61,7 +61,8 @@ _SETS = build_rule_pattern(
     r"(?i)passw(?:or)?d$|passwd$|passphrase$|(?<![a-z])(?:p(?:ass|wd)|psk)$|passcode$|kennwort$|passwort$|pwd$|(?-i:[a-z]Pass$)|secret$|api_?key$|auth_?token$"
 )
 _PASSWORD_END = build_rule_pattern(
-    r"(?i)(?:passw(?:or)?[dt]|passphrase|passcode|kennwort|(?<![a-z])(?:pass|psk)|pwd|(?-i:[a-z]Pass|[A-Z]PW)|_p(?:ass|w))$"
+    r"(?i)(?:passw(?:or)?[dt]|passphrase|passcode|kennwort|(?<![a-z])(?:pass|psk)|pwd|(?-i:[a-z]Pass|[A-Z]PW)|_p(?:ass|w)"
+    r"|^(?:store|key|trust|become|sudo|db|admin|root|bind|login|ftp|mail|ldap|smtp|imap)pass)$"
 )
 _LEAST_HASH = 24  # characters
 _VALUE_NAME = build_rule_pattern(r"(?i)(?:secret|token|credentials?|key|auth)$")
@@ -123,6 +124,14 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
     if kind == "PASSWORD" and plain and _PASSWORD_END.search(name) and is_joined_words(value):
         return kind if not _same_word(name, value) else None
     if kind and plain and _CHOSEN_NAME.search(name) and is_word_chain(value) and not _same_word(name, value):
+        return kind
+    if (
+        kind == "SECRET"
+        and plain
+        and " " in value
+        and name.lower().endswith("secret")
+        and is_plain_password(value)
+    ):
         return kind
     if kind and plain and (_is_set_whole(name, value) or _is_set_any(kind, name, value)):
         return kind

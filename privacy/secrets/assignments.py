@@ -284,7 +284,7 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
     if kind is None and is_chosen_under(name, value):
         return Span(first, last, "SECRET")
     if (
-        kind is None
+        kind in (None, "PASSWORD")
         and bare_value_kind(name.lstrip("-"), value, True)
         and (_FLAG.match(name) or _is_set_alone(text, start, last))
     ):

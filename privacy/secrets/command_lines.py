@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tracemill.privacy.core.chosen_passwords import is_short_phrase, is_word_chain
+from tracemill.privacy.core.chosen_passwords import is_joined_words, is_short_phrase, is_word_chain
 from tracemill.privacy.core.entropy import is_given, is_password, is_plain_password, is_random
 from tracemill.privacy.core.rule import (
     Detector,
@@ -18,6 +18,10 @@ _CLI_LOGIN = build_rule_pattern(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64
 _CLI_PASSWORD = build_rule_pattern(
     r"(?:sshpass|mysql\w*|mariadb\w*|docker|podman|helm|htpasswd|twine|az|mongo(?:sh|dump)?|zip|unzip|7z|ldap\w+)\b"
     r"(?:[^\n|;&]|\\\n){0,160}?\s-[pPw]\s?\\*[\"']?(?P<v>[^\s\"'\\]{6,128})"
+)
+_CLI_PHRASE = build_rule_pattern(
+    r"(?:sshpass|mysql\w*|mariadb\w*|zip|unzip|7z|openssl passwd|ldap\w+)\b"
+    r"(?:[^\n|;&]|\\\n){0,160}?\s-(?:[pPw]|[156])\s?\\*(?P<quote>[\"'])(?P<v>[^\"'\\\n]{6,128})(?P=quote)"
 )
 _REGISTRY_LOGIN = build_rule_pattern(
     r"(?:docker|podman|helm|oras|skopeo|buildah|nerdctl|crane)\b[^\n|;&]{0,40}?\slogin\b[^\n|;&]{0,120}?"
@@ -59,7 +63,7 @@ def _is_set(value: str) -> bool:
 
 
 def _is_login(value: str) -> bool:
-    return is_password(value) or is_random(value)
+    return is_password(value) or is_random(value) or is_joined_words(value)
 
 
 def find_shares(view: TextView) -> Iterator[Span]:
@@ -87,6 +91,17 @@ DETECTORS: tuple[Detector, ...] = (
         "PASSWORD",
         _is_login,
         probe=r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]+:[^\s\"'\\]{4}",
+    ),
+    *(
+        make_near_detector(
+            option,
+            _CLI_PHRASE,
+            "PASSWORD",
+            is_joined_words,
+            back=160,
+            probe=r"(?:sshpass|mysql|mariadb|zip|7z|openssl passwd|ldap)(?:[^\n|;&]|\\\n)*\s-[pPw156]\s?\\*[\"'][^\n]{6}",
+        )
+        for option in (b" -p", b" -w", b" -6", b" -5", b" -1")
     ),
     make_near_detector(b" -p", _CLI_PASSWORD, "PASSWORD", _is_login, back=160, probe=_CLI_PROBE),
     make_near_detector(

@@ -3,7 +3,7 @@
 
 import re
 
-from tracemill.privacy.core.chosen_passwords import is_short_phrase, is_word_chain
+from tracemill.privacy.core.chosen_passwords import is_joined_words, is_short_phrase, is_word_chain
 from tracemill.privacy.core.entropy import (
     is_mixed_case,
     is_password,
@@ -34,7 +34,7 @@ def _is_phrase(value: str) -> bool:
 
 
 def _is_login(value: str) -> bool:
-    return is_password(value) or is_word_chain(value) or is_short_phrase(value)
+    return is_password(value) or is_word_chain(value) or is_joined_words(value)
 
 
 def _is_key_pair(value: str) -> bool:

@@ -8,6 +8,7 @@ clients and manifests are found here too.
 import re
 from collections.abc import Iterator
 
+from tracemill.privacy.core.chosen_passwords import is_joined_words
 from tracemill.privacy.core.entropy import is_base64_login, is_given, is_mixed_case, is_password, is_token
 from tracemill.privacy.core.rule import (
     Detector,
@@ -126,6 +127,10 @@ def _is_set(value: str) -> bool:
     return is_password(value) or is_token(value)
 
 
+def _is_typed(value: str) -> bool:
+    return _is_set(value) or is_joined_words(value)
+
+
 def _is_no_sentence(value: str) -> bool:
     words = value.split(" ")
     return len(set(words)) == 4 and not (COMMON_WORDS | SPEECH).intersection(words)
@@ -182,7 +187,7 @@ DETECTORS: tuple[Detector, ...] = (
     make_anywhere_detector("PASSWORD", r"(?:host(?:addr)?|user|dbname|port|sslmode)=[^\s\"'=]{1,200} password=(?P<v>[^\s\"'{}%<>]{4,256})", r"(?:host|hostaddr|user|dbname|port|sslmode)=[^\s=]+ password=", is_given),
     make_anywhere_detector("SECRET", r"(?<![A-Za-z])AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) (?P<v>[A-Za-z0-9+/]{12,4096}={0,2})(?![A-Za-z0-9])", r"AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) [A-Za-z0-9+/]{12}", lambda value: is_mixed_case(value) or is_base64_login(value)),
     make_anywhere_detector("PASSWORD", r"(?<![\w:/.-])[\w.-]{1,64}:(?P<v>[^\s\"'`@:/$%{}]{4,128})@(?:tcp6?|unix|cloudsql)\(", r"[^\s\"'@]@(?:tcp6?|unix|cloudsql)\(", is_given),
-    make_anywhere_detector("PASSWORD", r"(?i)enter (?:the |your |new |same )?(?:pass(?:word|phrase|code)|api key|(?:\w{1,20} )?token)(?: (?:for|again|to)[^\n:]{0,120})?: (?P<v>[^\s\"'`<>()]{8,256})(?=\r?\n|$)", r"(?i)enter [\w ]*(?:pass(?:word|phrase|code)|api key|token)[^\n:]*: [^\s]{8}", _is_set),
+    make_anywhere_detector("PASSWORD", r"(?i)enter (?:the |your |new |same )?(?:pass(?:word|phrase|code)|api key|(?:\w{1,20} )?token)(?: (?:for|again|to|\(empty)[^\n:]{0,120})?: (?P<v>[^\s\"'`<>()](?:[^\s\"'`<>()]{7,255}|[^\"'`<>()\n]{7,80}))(?=\r?\n|$)", r"(?i)enter [\w ]*(?:pass(?:word|phrase|code)|api key|token)[^\n:]*: [^\s][^\n]{7}", _is_typed),
     make_anywhere_detector("PASSWORD", r"(?:\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)\s?(?:[:\uff1a=]|\u662f|\u4e3a|\u70ba|\u306f|\ub294)\s?[\"'`\u201c\u300c]?(?P<v>[!-&(->@-_a-~]{6,64})", r"\?\?\s?[:?=]\s?[\"'`?]?[!->@-~]{6}", _is_set),
     make_anywhere_detector("SECRET", r"(?i:\bhmac(?:\.new|_sha\d{1,3}|\.HMAC)?|createHmac|\b(?:Fernet|AES\.new|AESGCM|ChaCha20Poly1305|createCipheriv|SecretKeySpec))\(\s{0,4}(?:\\*[\"'][\w-]{2,16}\\*[\"'],\s{0,4})?b?\\*[\"'](?P<v>[^\"'\n\\]{16,512})\\*[\"']", r"(?i)(?:hmac(?:\.new|_sha\d{1,3}|\.hmac)?|fernet|aes\.new|aesgcm|poly1305|cipheriv|keyspec)\(\s*(?:\\*[\"'][\w-]+\\*[\"'],\s*)?b?\\*[\"'][^\"'\n\\]{16}", is_token),
     make_anywhere_detector("URL_TOKEN", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=(?P<v>[A-Za-z0-9_-]{24,128})(?![\w$({%-])", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=[A-Za-z0-9_-]{24}", is_token),
