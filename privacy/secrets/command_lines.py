@@ -74,6 +74,7 @@ def find_shares(view: TextView) -> Iterator[Span]:
             yield Span(*match.span(group), "PASSWORD")
 
 
+_PHRASE_TOOLS = r"(?:sshpass|mysql|mariadb|zip|7z|openssl passwd|ldap)"
 _TOOLS = r"(?:sshpass|mysql|mariadb|docker|podman|helm|htpasswd|twine|az|mongo|zip|7z|ldap)"
 _CLI_PROBE = rf"{_TOOLS}(?:[^\n|;&]|\\\n)*\s-[pPw]\s?\\*[\"']?[^\s\"'\\]{{6}}"
 DETECTORS: tuple[Detector, ...] = (
@@ -99,7 +100,7 @@ DETECTORS: tuple[Detector, ...] = (
             "PASSWORD",
             is_joined_words,
             back=160,
-            probe=r"(?:sshpass|mysql|mariadb|zip|7z|openssl passwd|ldap)(?:[^\n|;&]|\\\n)*\s-[pPw156]\s?\\*[\"'][^\n]{6}",
+            probe=rf"{_PHRASE_TOOLS}(?:[^\n|;&]|\\\n)*\s-[pPw156]\s?\\*[\"'][^\n]{{6}}",
         )
         for option in (b" -p", b" -w", b" -6", b" -5", b" -1")
     ),

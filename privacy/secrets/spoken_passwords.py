@@ -154,6 +154,7 @@ _SET = build_rule_pattern(
 )
 
 
+_MEMBER = build_rule_pattern(r"[a-z_]+\.[A-Z]\w+")  # of a module
 _JOINT = build_rule_pattern(r"[A-Z]\w*[-._+=&~/]|[-._+=&~/][A-Z]")
 
 
@@ -177,6 +178,7 @@ def _value_behind(text: str, start: int, is_value: Callable[[str], bool]) -> Spa
             or is_word_chain(value)
             or (
                 _JOINT.search(value) is not None
+                and not _MEMBER.fullmatch(value)
                 and text[token.end() : token.end() + 1] not in ("(", "`")
                 and is_joined_words(value)
             )
