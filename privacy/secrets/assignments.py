@@ -32,6 +32,8 @@ _STARTS = {
         (b"psk", r"psk(?![a-z])", 0),
         (b"pw", r"pw(?=[\"'`]?[ \t]*[=:])(?:(?<![a-oq-z]pw)|(?-i:(?<=[a-zA-Z]PW)))", 0),
         (b"kennwort", "", 0),
+        *((each, "", 0) for each in (b"senha", b"haslo", b"heslo", b"contrasen", b"wachtwoord", b"parola")),
+        *((each, "", 0) for each in (b"salasana", b"adgangskode", b"losenord", b"de_passe", b"depasse")),
         (b"secret", "", 0),
         (b"token", "", 0),
         (b"credential", "", 0),
@@ -45,7 +47,7 @@ _START = re.compile(build_words_pattern(_STARTS))
 _ASSIGN = build_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})"
     r"(?P<close>\\*[\"'`]?\)?\]?)"
-    r"(?P<sep>\s{0,4}(?::\s{0,3}[A-Za-z][\w.\[\]| ]{0,30}=|=>|:=|={1,3}|:|,(?=\s*\\*[\"']))"
+    r"(?P<sep>\s{0,4}[ \t]{0,24}(?::\s{0,3}[A-Za-z][\w.\[\]| ]{0,30}=|=>|:=|={1,3}|:|,(?=\s*\\*[\"']))"
     r"(?:[ \t]{0,4}(?![ \t\r\n])|\s{0,4}(?=\\*[\"']))"
     r"|\s(?:is|was)[: ]\s{0,2}|\s{1,4}\|\s{1,4}|>(?=[^<>\n]{4,200}</)|[ \t]{1,40}(?:--body[ =])?"
     r"|[ \t](?:to|as)[ \t]{1,2}(?=\\*[\"'`]))"
@@ -414,7 +416,7 @@ def _apart(passwords: str, others: str) -> Iterator[str]:
     yield rf"(?i){either}[\w-]*{_CLOSE}(?:[ \t]+--body[ =][^\n]{{6}}|>[^<>\n]{{6}}[^<>\n]*</)"
     token = rf"(?:[fbru]{{0,2}}{_TOKEN_QUOTED}|{_TOKEN})"
     yield (
-        rf"(?i)--[\w.-]*(?:(?:{passwords})[\w.-]*{_CLOSE}{value}[^\n]{{6}}"
+        rf"(?i)-[\w.-]*(?:(?:{passwords})[\w.-]*{_CLOSE}{value}[^\n]{{6}}"
         rf"|(?:{others})[\w-]*{_CLOSE}{value}{token})"
     )
     yield rf"(?:_{either}{capitals}|_PAT|{either}[A-Z0-9]*_{capitals}){_CLOSE}(?i:{value})[^\n]{{6}}"
@@ -430,7 +432,8 @@ _PASS = r"(?:(?-i:p)ass|p(?-i:a)ss|pa(?-i:s)s|pas(?-i:s)|(?-i:[A-WYZa-z0-9_]PASS
 _CAPITAL_PASS = r"PASS(?:[\\\"'`)\]]+\s*[:=,]|\s+[:=,]|[=,]|:[^ ]|[\\\"'`)\]]*(?:\s+\||\s(?:is|was|to|as)[: \t]))\s*[^\n]{4}"
 PROBES = (
     _set_under(
-        rf"(?:{_PASS}|pass(?:w|phrase|code|[\d_.-])[\w.-]*|_pw|(?:^|[^a-z])pw|(?:pwd|psk)(?:[\d_.-][\w.-]*)?|kennwort[\w.-]*)",
+        rf"(?:{_PASS}|pass(?:w|phrase|code|[\d_.-])[\w.-]*|_pw|(?:^|[^a-z])pw|(?:pwd|psk)(?:[\d_.-][\w.-]*)?|kennwort[\w.-]*"
+        r"|senha|haslo|heslo|contrasen[\w.-]*|wachtwoord|parola[\w.-]*|salasana|adgangskode|losenord|de_?passe)",
         _WORD_QUOTED,
         _WORD,
         _WORD_APART,

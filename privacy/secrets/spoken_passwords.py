@@ -198,7 +198,9 @@ def _is_set(text: str, start: int, at: int, value: str) -> bool:
         return True
     if not _STEM_END.fullmatch(text, start, at):
         return False
-    return any(each in "!#$%&*+@?~^" for each in value) or (len(value) >= 10 and has_all_kinds(value))
+    if any(each in "!#$%&*+@?~^" for each in value) or (len(value) >= 10 and has_all_kinds(value)):
+        return True
+    return len(value) >= 8 and is_mingled(value) and any(map(str.isdigit, value))
 
 
 _WORDS_SAID = build_rule_pattern(
