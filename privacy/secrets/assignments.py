@@ -292,7 +292,7 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
     ):
         return Span(first, last, "PASSWORD")
     is_quoted = match["sep"] == "=" and behind in ("'", '"') and text[start - 1 : start] == behind
-    if kind is None and is_quoted and secret_name_kind(name, value, True) == "PASSWORD":
+    if kind in (None, "PASSWORD") and is_quoted and secret_name_kind(name, value, True) == "PASSWORD":
         return Span(first, last, "PASSWORD")
     if kind is None and _LONG_WORD.fullmatch(value) and behind in ("", "\n", "\r", "\\"):
         return Span(first, last, "PASSWORD") if secret_name_kind(name, value, True) == "PASSWORD" else None

@@ -66,6 +66,10 @@ def _is_login(value: str) -> bool:
     return is_password(value) or is_random(value) or is_joined_words(value)
 
 
+def _is_phrase(value: str) -> bool:
+    return is_joined_words(value) or (" " in value and is_given(value))
+
+
 def find_shares(view: TextView) -> Iterator[Span]:
     """Find the password of `net use`, before or after the user."""
     for at in view.positions(b"net use"):
@@ -98,7 +102,7 @@ DETECTORS: tuple[Detector, ...] = (
             option,
             _CLI_PHRASE,
             "PASSWORD",
-            is_joined_words,
+            _is_phrase,
             back=160,
             probe=rf"{_PHRASE_TOOLS}(?:[^\n|;&]|\\\n)*\s-[pPw156]\s?\\*[\"'][^\n]{{6}}",
         )

@@ -139,3 +139,69 @@ def test_a_key_pair_of_numbers_goes() -> None:
     content = REDACTOR.redact_trace(trace_of(Message("user", text)))[0].contexts[0].messages[0].content
     assert numbers not in content
     assert content.endswith(f"\n{zeros}\nConfig File: a.yml")
+
+
+JOINED = [
+    "raccoon.Walnut",
+    "Tortellini-In-Brodo",
+    "iris_setosa",
+    "creeperAwMan_7",
+    "Spaten+Beete",
+    "ankerkette.rostig",
+]
+"""Words that people join; names of code look the same."""
+JOINED_PLACES = [
+    'db:\n  password: "{}"\n  port: 5432',
+    "env:\n  - MARIADB_PASSWORD={}\n  - TZ=UTC",
+    "user=nas\npassword={}\ndomain=LAN",
+    "web02 ansible_host=srv2 ansible_become_password={}\n",
+    'db_user         = "bob"\ndb_password     = "{}"',
+    "keytool -list -keystore a.jks -storepass {}",
+    './server -name "World" -password "{}" -crossplay',
+    "ansible-playbook site.yml -e 'ansible_become_pass={}'",
+    'hostname "Retake"\nsv_password "{}"\nmp_roundtime 2',
+    "curl -u 'dav:{}' -T a.tgz https://dav.test/",
+    "Enter passphrase for /dev/nvme0n1p3: {}\nok",
+    'conn = client.login("reports", "{}")',
+    'mot_de_passe: "{}"\nhote: a',
+]
+
+
+@pytest.mark.parametrize("text", JOINED_PLACES)
+def test_joined_words_go_where_a_password_is_set(text: str) -> None:
+    for value in JOINED:
+        redacted, counts = REDACTOR.redact_text(text.format(value))
+        assert value not in redacted, (value, redacted)
+        assert sum(counts.values()) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: Enter your new value.",
+        'password: "Forgot your password?"',
+        "  password: config.auth.value,\n  user: config.auth.user,",
+        "def read(passfile: pathlib.Path) -> str: ...",
+        "pass `authMethod` to `syncer.Probe` and stream.compose",
+        "PasswordType: typing.TypeAlias = str | bytes",
+        '{{"pwd": "IPython.core.magics.osm:OSMagics"}}',
+        'password = "my-app/secrets.yaml"',
+        "the password is case-sensitive and auto-generated",
+        "    password=user_password,\n    host=host_name,",
+        "docker run -u www-data:www-data app",
+        "password=DB_PASSWORD\nuser=DB_USER",
+    ],
+)
+def test_code_and_prose_about_passwords_stay(text: str) -> None:
+    text = text.replace("{{", "{").replace("}}", "}")
+    assert REDACTOR.redact_text(text)[0] == text
+
+
+def test_a_secret_that_is_a_phrase_goes() -> None:
+    for text, value in (
+        ("app.use(session({ secret: 'keyboard tiger umbrella', resave: false }))", "keyboard tiger umbrella"),
+        ('"Jwt": { "SigningKey": "thirty-badgers-ate-my-homework" }', "thirty-badgers-ate-my-homework"),
+        ("password=Regal Brett unten\n", "Regal Brett unten"),
+        ("sshpass -p 'Wendel treppe 64' ssh web", "Wendel treppe 64"),
+    ):
+        assert value not in REDACTOR.redact_text(text)[0]
