@@ -3,7 +3,11 @@
 
 from collections.abc import Iterator
 
-from tracemill.privacy.core.chosen_passwords import is_chosen_password, is_scrambled_letters
+from tracemill.privacy.core.chosen_passwords import (
+    is_chosen_password,
+    is_joined_words,
+    is_scrambled_letters,
+)
 from tracemill.privacy.core.entropy import is_given, is_noise, is_password, is_random
 from tracemill.privacy.core.rule import (
     Detector,
@@ -99,6 +103,7 @@ def _is_secret(value: str) -> bool:
         or is_set_password(value)
         or is_chosen_password(value)
         or is_scrambled_letters(value)
+        or is_joined_words(value)
     )
 
 

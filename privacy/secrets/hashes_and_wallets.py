@@ -60,6 +60,7 @@ _BASE58_SET = r"[1-9A-HJ-NP-Za-km-z]"
 # Password hashes: crypt(3), bcrypt, Argon2, scrypt, PBKDF2, LDAP, databases, Windows.
 _HASHES = (
     (r"\$(?:[1567]|apr1|2[abxy]|y|gy|sha1|md5)\$[\w./$=,-]{20,200}", r"\$(?:[1567]|apr1|2[abxy]|y|gy|sha1|md5)\$"),
+    (r"\$\$(?:apr1|2[aby]|[156])\$\$[\w./$=,-]{20,200}", r"\$\$(?:apr1|2[aby]|[156])\$\$"),  # a `$` of Compose is two
     (r"\$(?:argon2(?:id|i|d)|scrypt|pbkdf2[\w-]{0,10})\$[\w./$=,+-]{20,300}", r"\$(?:argon2|scrypt|pbkdf2)"),
     (r"pbkdf2[_:]sha\d{1,3}[$:]\d{3,8}\$[^\s$\"']{4,64}\$[A-Za-z0-9+/=]{20,}", r"pbkdf2[_:]sha\d"),
     (r"scrypt:\d{3,7}:\d:\d\$[^\s$\"']{4,64}\$[0-9a-f]{64,}", r"scrypt:\d"),

@@ -112,6 +112,16 @@ ROLE_LOGINS = make_probed_detector(find_role_logins, rf"secret_id[\"']?[\s:=]+[\
 """The detector of secret ids, which reads JSON as a whole."""
 _LABEL = r"(?i:(?:token|(?:secret|private|recovery|api|access|auth|join|session|setup|enrollment|encryption|master|license) key|secret|passphrase|password)\b[^\n:]{0,48}:)"
 DETECTORS: tuple[Detector, ...] = (
+    make_anywhere_detector(  # keys of name servers: `nsupdate -y`, `dig -y`, and `named.conf`
+        "SECRET",
+        r"hmac-(?:md5|sha\d{1,3}):[\w.-]{1,80}:(?P<v>[A-Za-z0-9+/]{16,128}={0,2})"
+        r"|(?<![\w-])secret[ \t]+\"(?P<w>[A-Za-z0-9+/]{20,128}={0,2})\"[ \t]*;",
+        (
+            r"hmac-(?:md5|sha[0-9]+):[\w.-]+:[A-Za-z0-9+/]{16}",
+            r"secret[ \t]+\"[A-Za-z0-9+/]{20,128}=*\"[ \t]*;",
+        ),
+        is_mixed_case,
+    ),
     make_probed_detector(
         find_byte_dumps,
         r"(?i)(?:MK|master[ -]key|volume[ -]key|private[ -]?(?:key|exponent)|prime[12]|exponent[12]|coefficient|priv)(?: dump)?:\s*[0-9a-f]{2}[: ][0-9a-f]{2}",
