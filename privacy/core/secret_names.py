@@ -62,7 +62,7 @@ _SETS = build_rule_pattern(
     r"(?i)passw(?:or)?d$|passwd$|passphrase$|(?<![a-z])(?:p(?:ass|wd)|psk)$|passcode$|kennwort$|passwort$|pwd$|(?-i:[a-z]Pass$)|secret$|api_?key$|auth_?token$"
 )
 _PASSWORD_END = build_rule_pattern(
-    r"(?i)(?:passw(?:or)?[dt]|passphrase|passcode|kennwort|(?<![a-z])(?:pass|psk)|pwd|(?-i:[a-z]Pass|[A-Z]PW)|_p(?:ass|w)"
+    r"(?i)(?:passw(?:or)?[dt]|passphrase|passcode|kennwort|(?<![a-z])(?:pass|psk)|pwd|(?-i:[a-z]Pass|[A-Z]PW)|_p(?:ass|w)|(?<![a-z])pw"
     r"|(?:senha|has[l\u0142]o|heslo|mot_?de_?passe|contrase[n\xf1]a|wachtwoord|parola(?:_chiave)?|salasana|adgangskode|losenord)"
     r"|^(?:store|key|trust|become|sudo|db|admin|root|bind|login|ftp|mail|ldap|smtp|imap)pass)$"
 )

@@ -103,6 +103,12 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_anywhere_detector(
         "PASSWORD",
+        r"(?i)\b(?:log|sign)[ -]?in (?:as|with|using) [`'\"*]{1,2}[\w.@+-]{2,40}[`'\"*]{1,2},? (?:with|and|using) (?:the )?(?:password |pw )?[`'\"*]{1,2}(?P<v>[^`'\"*\s]{6,64})[`'\"*]",
+        r"(?i)(?:log|sign)[ -]?in (?:as|with|using) [`'\"*][^\s]+ (?:with|and|using) [^\n]*[`'\"*][^`'\"*\s]{6}",
+        _is_set,
+    ),
+    make_anywhere_detector(
+        "PASSWORD",
         r"(?<![\w.])send(?:line|_line)?(?:\s{1,3}--)?[ (]{1,3}[\"'](?P<v>[^\"'\\\n$\[{ ]{6,64})\\[rn]|(?i:assword)[^\n]{0,40}\n[^\n]{0,40}send(?:line)?[ (]{1,3}[\"'](?P<w>[^\"'\\\n$\[{ ]{6,64})[\"']",
         r"send(?:line|_line)?(?:\s+--)?[ (]{1,3}[\"'][^\"'\\\n ]{6}",
         _is_strong,

@@ -189,6 +189,7 @@ def test_joined_words_go_where_a_password_is_set(text: str) -> None:
         "the password is case-sensitive and auto-generated",
         "    password=user_password,\n    host=host_name,",
         "docker run -u www-data:www-data app",
+        "Sign in with `google` and `github`.",
         "password=DB_PASSWORD\nuser=DB_USER",
     ],
 )
@@ -203,5 +204,13 @@ def test_a_secret_that_is_a_phrase_goes() -> None:
         ('"Jwt": { "SigningKey": "thirty-badgers-ate-my-homework" }', "thirty-badgers-ate-my-homework"),
         ("password=Regal Brett unten\n", "Regal Brett unten"),
         ("sshpass -p 'Wendel treppe 64' ssh web", "Wendel treppe 64"),
+        ("Log in as `redaktion` with `editor2editor`.", "editor2editor"),
+        (
+            "nsupdate -y hmac-sha256:ddns:7jwOMZtzjEZM64uq90lgop0mNbsjgicHvU2D6Rr+yI9= < a",
+            "7jwOMZtzjEZM64uq90l",
+        ),
+        ('key "k" {\n  secret "/BkluRzMIzaCxMIc2NkV8b9WX3RW2lSGltRVOwcjfVy=";', "BkluRzMIzaCxMIc2NkV8b"),
+        ("- basicauth.users=dash:$$apr1$$k2Vq9xLs$$52UOWtPP1ydrd8iix6vsoj", "52UOWtPP1ydrd8iix6vsoj"),
+        ('ks.load(in, "stein-Schere-Papier".toCharArray());', "stein-Schere-Papier"),
     ):
         assert value not in REDACTOR.redact_text(text)[0]
