@@ -39,7 +39,14 @@ from tracemill.environments.task import Difficulty, Origin, Task
 from tracemill.environments.verdict.blank_tests import answer_tables, asked_texts, blank_test
 from tracemill.environments.verdict.change_expectations import change_expectations
 from tracemill.environments.verdict.closed_tests import TestName
-from tracemill.environments.verdict.decide import MADE, REFUSED, Values, compare_values, is_answer
+from tracemill.environments.verdict.decide import (
+    MADE,
+    REFUSED,
+    Values,
+    compare_values,
+    is_answer,
+    recorded_values,
+)
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of, judge, passes, passing
 from tracemill.environments.verdict.record_values import HELD
@@ -216,7 +223,7 @@ class TestedRepository:
         """
         folder = blank.tests / str(len(blank.groups))
         expected, held = self._expected_values(folder, sources, tests, remade)
-        given = self._run_alone(wrong, folder, tests).values if expected else {}
+        given = _values_of(self._run_alone(wrong, folder, tests)) if expected else {}
         telling = {
             test: {
                 number: texts
@@ -263,7 +270,8 @@ class TestedRepository:
             if run.passed(test)
         }
         _write_tests(folder, {file: source.text for file, source in sources.items()})
-        same = compare_values(expected, self._run_alone(self.tree.code, folder, tests, hash_seed=1).values)
+        again = self._run_alone(self.tree.code, folder, tests, hash_seed=1)
+        same = compare_values(expected, _values_of(again))
         stable = {
             test: values
             for test, values in expected.items()
@@ -462,6 +470,11 @@ class TestedRepository:
         )
         shutil.rmtree(broken)
         return task
+
+
+def _values_of(run: TestRun) -> Values:
+    """Return what blank tests recorded in a run."""
+    return {test: recorded_values(values, run.outcomes.get(test)) for test, values in run.values.items()}
 
 
 def _by_function(tests: Iterable[str]) -> Mapping[TestName, list[str]]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from decide import compare_values, decide, is_lost, is_unsolved  # noqa: E402  # pyright: ignore
+from decide import compare_values, decide, is_lost, is_unsolved, recorded_values  # noqa: E402  # pyright: ignore
 from mix_tests import MixedTests, mixes_of, write_mix  # noqa: E402  # pyright: ignore
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
@@ -142,16 +142,18 @@ def main() -> None:
     found, values, guards = {}, {}, {*exam["pass_to_pass"]}
     # before any others, so that nothing in reach of the candidate ever held an answer
     for place, group in enumerate(exam["groups"]):
-        if group[0] in guards and is_unsolved(counted, found, compare_values(exam["blank"], values)):
+        if group[0] in guards and is_unsolved(
+            exam["unguessed"], found, compare_values(exam["blank"], values)
+        ):
             break
         ended, compared = run(exam, [group[0].partition("::")[0]], HERE / "blank" / str(place))
         found |= {test: ended.get(test, "") for test in group}
-        values |= {test: compared.get(test, {}) for test in group}
+        values |= {test: recorded_values(compared.get(test, {}), ended.get(test)) for test in group}
         if not ended:  # out of time, or no result
             mixes = []
             break
     right_values = compare_values(exam["blank"], values)
-    if is_unsolved(counted, found, right_values):
+    if is_unsolved(exam["unguessed"], found, right_values):
         mixes = []
     for mix in mixes:
         found, _ = run(exam, exam["files"], HERE / "right", mix)

@@ -13,7 +13,7 @@ Values = Mapping[str, Mapping[str, Sequence[str]]]
 Before the number may stand what is asked of a value, and a space: `near:R:A`, which allows a relative or an
 absolute difference, one of `QUESTIONS`, or `made` for equality with what the repository makes.
 """
-MADE = "made"
+MADE, RAISED = "made", "__raised__"
 REFUSED = "\n"
 """Between texts of what a question asks for, and of what it must not be an answer to besides."""
 _SEVERAL = 3
@@ -91,13 +91,18 @@ def decide(
 
 
 def is_unsolved(
-    fail_to_pass: Sequence[str], blank: Mapping[str, str], right_values: Mapping[str, bool | None]
+    unguessed: Sequence[str], blank: Mapping[str, str], right_values: Mapping[str, bool | None]
 ) -> bool:
-    """Return whether no test of `fail_to_pass` passed in its blank copy, by the outcomes of their run.
+    """Return whether no test that bounds the reward passed in its blank copy, by the outcomes of their run.
 
     The reward is 0 then, and nothing was forged: a blank test passes with any value.
     """
-    return not any(right_values.get(test) or blank.get(test) == "passed" for test in fail_to_pass)
+    return not any(right_values.get(test) or blank.get(test) == "passed" for test in unguessed)
+
+
+def recorded_values(values: Mapping[str, Sequence[str]], outcome: str | None) -> Mapping[str, Sequence[str]]:
+    """Return what a blank test recorded; that an exception was raised counts if none was missing."""
+    return values if outcome == "passed" else {key: texts for key, texts in values.items() if key != RAISED}
 
 
 def compare_values(expected: Values, recorded: Values) -> dict[str, bool | None]:

@@ -25,6 +25,7 @@ from tracemill.environments.verdict.decide import (
     decide,
     is_lost,
     is_unsolved,
+    recorded_values,
 )
 from tracemill.environments.verdict.mix_tests import MixedTests, mixes_of, write_mix
 from tracemill.environments.verdict.run_tests import TestBed, TestRun
@@ -119,20 +120,20 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
     # before any others, so that nothing in reach of the candidate ever held an answer
     for place, group in enumerate(exam.blank.groups):
         if group[0] in guards and is_unsolved(
-            exam.fail_to_pass, outcomes, compare_values(exam.blank.expected, values)
+            exam.blank.unguessed, outcomes, compare_values(exam.blank.expected, values)
         ):
             break
         folder, file = exam.blank.tests / str(place), group[0].partition("::")[0]
         hash_seed, order = rng.randrange(1, 1 << 32), rng.getrandbits(64)
         run = bed.run(candidate, folder, [file], hash_seed=hash_seed, order=order)
         runs.append(run)
-        values |= {test: run.values.get(test, {}) for test in group}
+        values |= {test: recorded_values(run.values.get(test, {}), run.outcomes.get(test)) for test in group}
         outcomes |= {test: run.outcomes.get(test, "") for test in group}
         if run.ending != "exited":
             mixes = []
             break
     right_values = compare_values(exam.blank.expected, values)
-    if is_unsolved(exam.fail_to_pass, outcomes, right_values):
+    if is_unsolved(exam.blank.unguessed, outcomes, right_values):
         mixes = []
     for mix in mixes:
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as name:

@@ -2,8 +2,8 @@
 
 Blank tests hold `__expected__(k)` in place of an expected value, which agrees to everything and records it,
 so that the process holds no answer: what it compared is judged outside. Code in the process may write records
-of its own, but it has to know what is right. `__raised__` stands for an expected exception and records
-nothing, since there are few to guess from. `__held__` stands in copies that only the original runs with.
+of its own, but it has to know what is right. `__raised__` stands for an expected exception and records that
+there was one, which a guess gives. `__held__` stands in copies that only the original runs with.
 """
 
 import builtins
@@ -39,7 +39,7 @@ class ValueRecorder:
         """Make the placeholders built-in names."""
         setattr(builtins, EXPECTED, self.expected)
         setattr(builtins, HELD, self.held)
-        setattr(builtins, RAISED, AnyException("Expected", (Exception,), {}))
+        setattr(builtins, RAISED, AnyException("Expected", (Exception,), {"recorder": self}))
 
     def expected(self, number: int | str) -> "ExpectedValue":
         """Return a placeholder of a value; before a number may stand what is asked, as in `startswith 1`."""
@@ -77,14 +77,18 @@ class ExpectedValue:
 
 
 class AnyException(type):
-    """Class of a class that every exception belongs to."""
+    """Class of a class that every exception belongs to, and that records that it was asked for one."""
+
+    recorder: ValueRecorder
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         """Return True."""
+        cls.recorder.record(RAISED, plain_text(True))
         return True
 
     def __instancecheck__(cls, instance: object) -> bool:
         """Return True."""
+        cls.recorder.record(RAISED, plain_text(True))
         return True
 
 

@@ -29,7 +29,7 @@ from tracemill.environments.sandbox.python_runtime import (
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task
 from tracemill.environments.verdict.blank_tests import answer_tables, blank_test
-from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved
+from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved, recorded_values
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import Verdict, judge
 from tracemill.environments.verdict.record_values import AnyException, ValueRecorder, plain_text
@@ -968,7 +968,7 @@ def test_what_tests_compare_is_recorded_by_test() -> None:
     assert want == "II"
     assert want == "II"
     assert want == object()
-    with pytest.raises(AnyException("Expected", (Exception,), {})):
+    with pytest.raises(AnyException("Expected", (Exception,), {"recorder": recorder})):
         raise KeyError(1)
     recorder.test = "b"
     assert recorder.expected(4) == [4]
@@ -976,7 +976,7 @@ def test_what_tests_compare_is_recorded_by_test() -> None:
     same = recorder.expected(f"{NEAR} 6")
     assert [same == 0.5, same == 0.5] == [True, True]
     assert recorder.values == {
-        "a": {"2": ["'II'", ""]},
+        "a": {"2": ["'II'", ""], "__raised__": ["1"]},
         "b": {
             "4": ["[4]"],
             f"{NEAR} 5": [f"[{', '.join(900 * [str(Fraction(0.1))])}]"],
@@ -1070,7 +1070,86 @@ def test_a_verdict_ends_where_no_blank_test_passed() -> None:
     assert is_unsolved(["a"], {"a": "failed"}, {"a": False, "b": False})
     assert not is_unsolved(["a"], {"a": "passed"}, {"a": False})  # forged, or answered wrongly
     assert not is_unsolved(["a"], {"a": "failed"}, {"a": True})
-    assert is_unsolved(["a"], {"a": "failed", "b": "passed"}, {"a": False, "b": True})  # `b` is a guard
+    assert is_unsolved(["a"], {"a": "failed", "b": "passed"}, {"a": False, "b": True})  # `b` is a guess
+
+
+def test_an_exception_counts_where_none_was_missing() -> None:
+    values = {"__raised__": ["1"], "2": ["'red'"]}
+    assert recorded_values(values, "passed") == values
+    assert recorded_values(values, "failed") == {"2": ["'red'"]}
+    assert compare_values({"a": values}, {"a": recorded_values(values, "failed")}) == {"a": False}
+    assert held_by("def test_it(): assert f(1) == 'x'").let_guess({"__raised__": ["1"]})
+
+
+BANK = """
+class Overdrawn(Exception):
+    pass
+
+
+def balance(moves, limit):
+    total = 0
+    for move in moves:
+        total += move * 3
+        if total < -limit:
+            raise Overdrawn(total)
+    return total
+
+
+def two():
+    return 2
+"""
+BANK_TESTS = """
+import pytest
+
+import bank
+
+
+def test_sum():
+    assert bank.balance([10, 4], 0) == 42
+
+
+def test_debt():
+    assert bank.balance([-5, -2], 30) == -21
+
+
+def test_too_much():
+    with pytest.raises(bank.Overdrawn):
+        bank.balance([-20], 30)
+
+
+def test_too_much_between():
+    with pytest.raises(bank.Overdrawn):
+        bank.balance([-20, 50], 30)
+
+
+def test_two():
+    assert bank.two() == 2
+"""
+
+
+def test_expected_exceptions_count_but_bound_nothing(worktree: Path) -> None:
+    source = worktree / "bank"
+    source.mkdir()
+    (source / "bank.py").write_text(BANK)
+    (source / "test_bank.py").write_text(BANK_TESTS)
+    sandbox = orchard.sandbox()
+    [task] = make_tasks(source, Origin("bank"), worktree / "tasks", sandbox, restorations=0, faults=8)
+    assert len(task.exam.fail_to_pass) == 4
+    assert sorted(task.exam.blank.unguessed) == ["test_bank.py::test_debt", "test_bank.py::test_sum"]
+    bed = TestBed(sandbox, shared_packages(task.packages), task.roots)
+    bodies = {
+        "no error": "    return sum(moves) * 3\n",
+        "an error always": "    raise Overdrawn\n",
+        "another error": "    if -20 in moves:\n        raise KeyError\n    return sum(moves) * 3\n",
+    }
+    rewards = {}
+    for name, body in bodies.items():
+        copied = worktree / name
+        shutil.copytree(task.repository, copied)
+        text = (copied / "bank.py").read_text().replace("    raise NotImplementedError\n", body)
+        (copied / "bank.py").write_text(text)
+        rewards[name] = judge(bed, task.exam, copied).reward
+    assert rewards == {"no error": 0.5, "an error always": 0.0, "another error": 0.5}
 
 
 TELLING = """
