@@ -9,6 +9,7 @@
 """
 
 import random
+import re
 import shutil
 import tempfile
 from collections import Counter, defaultdict
@@ -275,7 +276,7 @@ class TestedRepository:
         stable = {
             test: values
             for test, values in expected.items()
-            if values and same[test] and not any(f".{name} " in str(values) for name in remade)
+            if values and same[test] and not _names_class(str(values), remade)
         }
         return stable, HeldTexts(sources.values(), made)
 
@@ -292,11 +293,14 @@ class TestedRepository:
         files = [_file(tests[0])]
         return self.bed.run(code, make_readable(folder), files, hash_seed=hash_seed, order=hash_seed)
 
-    def _with_guards(self, blank: BlankTests, guard: Sequence[str]) -> BlankTests:
+    def _with_guards(self, blank: BlankTests, guard: Sequence[str], deleted: Sequence[str]) -> BlankTests:
         """Return blank tests with those of functions that guard what works without the feature.
 
-        Functions are taken whose tests call what those before them do not.
+        Functions are taken whose tests call what those before them do not. Left out are tests that compare
+        objects of classes with `deleted` methods, whose attributes are free.
         """
+        owners = [symbol.rpartition("::")[2].rpartition(".")[0].rpartition(".")[2] for symbol in deleted]
+        free = [*filter(None, owners), *classes_made_by(self.tree.code, deleted)]
         functions = _by_function(guard)
         calls = {
             function: {key for test in tests for key in self._called.get(test, ()) if key in self.covered}
@@ -310,7 +314,11 @@ class TestedRepository:
             if keys <= called:
                 break
             folder, values = self._guard(function)
-            expected = {test: values[test] for test in functions[function] if test in values}
+            expected = {
+                test: values[test]
+                for test in functions[function]
+                if test in values and not _names_class(str(values[test]), free)
+            }
             if expected:
                 shutil.copytree(folder, blank.tests / str(len(blank.groups)))
                 groups = (*blank.groups, tuple(expected))
@@ -373,7 +381,7 @@ class TestedRepository:
         blank, is_enough = self._blank_tests(failing, idle or broken, deleted)
         if not is_enough:
             return report.refuse("too few failing tests expect a value")
-        exam = self._exam(tuple(blank.expected), kept, blank)
+        exam = self._exam(tuple(blank.expected), kept, blank, deleted)
         for code, fault in faulty:
             if passes(self.bed, exam, code):
                 return report.refuse("a planted fault solves it", fault)
@@ -406,6 +414,7 @@ class TestedRepository:
         failing: Sequence[str],
         kept: Sequence[str],
         blank: BlankTests,
+        deleted: Sequence[str],
     ) -> TaskTests:
         """Return the task's tests: files with failing tests, and other files as long as they run quickly."""
         seconds: defaultdict[str, float] = defaultdict(float)
@@ -418,7 +427,7 @@ class TestedRepository:
             if room > 0:
                 files.add(file)
         guard = [test for test in kept if _file(test) in files]
-        blank = self._with_guards(blank, guard)
+        blank = self._with_guards(blank, guard, deleted)
         questions = {
             test
             for test, values in blank.expected.items()
@@ -470,6 +479,11 @@ class TestedRepository:
         )
         shutil.rmtree(broken)
         return task
+
+
+def _names_class(text: str, names: Sequence[str]) -> bool:
+    """Return whether recorded values hold an object of a class of these names."""
+    return any(re.search(rf"[<|]{re.escape(name)}[| ]", text) for name in names)
 
 
 def _values_of(run: TestRun) -> Values:

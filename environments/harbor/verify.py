@@ -29,7 +29,7 @@ PR_SET_NO_NEW_PRIVS = 38
 WITHOUT_NAME = "unknown"
 FIXTURES = Path(f"/tmp/pytest-of-{WITHOUT_NAME}")
 """The folder of `tmp_path`, which values may name: of a user without a name, and empty in each run."""
-SCRATCH = ("/tmp", "/var/tmp", "/dev/shm")
+SCRATCH = ("/tmp", "/var/tmp", "/dev/shm", "/run/lock")
 
 
 def run(exam: dict, files: list, copied: Path, mix: MixedTests | None = None) -> tuple[dict, dict]:

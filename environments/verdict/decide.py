@@ -32,8 +32,8 @@ QUESTIONS: dict[str, Callable[[Any, Any], bool]] = {
 """What may be asked of a text or a number."""
 _PART = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(-?\d{1,400}(?:/\d{1,400})?)""")
 """A text or a number within a recorded value."""
-_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|<[\w.]+ ?|\w+=|;|>|[^'"<>;=\w]+|\w+""")
-"""A part of a recorded value with objects: `<module.Class a=1;b=2;>`."""
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|<[\w|]+ ?|\w+=|;|>|[^'"<>;=\w]+|\w+""")
+"""A part of a recorded value with objects: `<Class|Base a=1;b=2;>`."""
 _BRACKETS = str.maketrans("[]", "()")
 
 
@@ -61,7 +61,7 @@ def decide(
     compared the right values where it did not know them; None, if it compared objects instead, does not
     count as passed. The reward is never more than the share of `unguessed` with right values, the blank tests
     which expect more than a guess gives. It is 0 if a test of `pass_to_pass` fails in the first run with its
-    right version or has wrong values, or if a test is forged: its canary passes, a wrong version that fails
+    right version or has other values, or if a test is forged: its canary passes, a wrong version that fails
     on the original code, or it passes with wrong values. A canary that passes on wrong values, as its test
     never does, happens to expect them.
     """
@@ -74,7 +74,7 @@ def decide(
     broken = [
         test
         for test in pass_to_pass
-        if mixed and (right_values.get(test) is False or not any(right(test)[:1]))
+        if mixed and (not right_values.get(test, True) or not any(right(test)[:1]))
     ]
     forged = [
         test
@@ -142,16 +142,23 @@ def _agree(asked: str, found: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _has_attributes(found: str, text: str) -> bool:
-    """Return whether a recorded value is another one, but for more attributes, which are in order."""
+    """Return whether a recorded value is another one, of a derived class or with more attributes."""
     ours, theirs = _TOKEN.findall(found), _TOKEN.findall(text)
     place = 0
     for token in theirs:
         while place < len(ours) and ours[place] != token and ours[place].endswith("="):
             place = _behind(ours, place)
-        if place == len(ours) or ours[place] != token:
+        if place == len(ours) or not _is_kind_of(ours[place], token):
             return False
         place += 1
     return place == len(ours)
+
+
+def _is_kind_of(ours: str, theirs: str) -> bool:
+    """Return whether parts of recorded values are the same, or begin objects, ours of a derived class."""
+    if not (ours.startswith("<") and theirs.startswith("<")):
+        return ours == theirs
+    return theirs.strip("< ").partition("|")[0] in ours.strip("< ").split("|")
 
 
 def _behind(tokens: Sequence[str], place: int) -> int:

@@ -15,12 +15,13 @@ from collections.abc import Mapping, Set
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from pathlib import PurePath
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
-EXPECTED, RAISED, HELD = "__expected__", "__raised__", "__held__"
+EXPECTED, RAISED, HELD, MADE = "__expected__", "__raised__", "__held__", "made"
 OBJECT = "<"
 """Begin of the text of an object, of a class that is not built in; no other text has it outside of quotes."""
 _LONGEST, _LONGEST_ASKED = 4_000, 100_000
@@ -70,7 +71,8 @@ class ExpectedValue:
     def __eq__(self, other: object) -> bool:
         """Record the other value."""
         longest = _LONGEST_ASKED if " " in self._number else _LONGEST
-        self._recorder.record(self._number, plain_text(other, longest))
+        is_made = self._number.startswith(f"{MADE} ")
+        self._recorder.record(self._number, made_text(other) if is_made else plain_text(other, longest))
         return True
 
     __hash__ = None  # pyright: ignore[reportAssignmentType]
@@ -150,10 +152,21 @@ def _text(value: Any) -> str:
     return _object_text(value)
 
 
-def _object_text(value: object) -> str:
-    """Return the class and the attributes of an object; TypeError for one that has none, or is no value.
+def made_text(value: object) -> str:
+    """Return what `plain_text` gives, with the attributes of a derived text or number."""
+    text = plain_text(value)
+    if text.startswith(OBJECT) or not _attributes_of(value):
+        return text
+    with suppress(TypeError, ValueError, ArithmeticError, RecursionError):
+        return _object_text(value, {"__content__": text})
+    return text
 
-    The class is the first base of the same package, since an object of a derived class may be equal.
+
+def _object_text(value: object, more: Mapping[str, str] | None = None) -> str:
+    """Return the classes and the attributes of an object; TypeError for one that has none, or is no value.
+
+    The classes are those of one package that it derives from, the nearest first: an object of a derived class
+    may be equal.
     """
     kind = type(value)
     package = kind.__module__.partition(".")[0]
@@ -161,18 +174,27 @@ def _object_text(value: object) -> str:
         value, type | BaseException | FunctionType | ModuleType
     ):
         raise TypeError(kind.__name__)
-    attributes: dict[str, Any] = {}
+    attributes = _attributes_of(value)
+    if not attributes:
+        raise TypeError(kind.__name__)
     bases = type.__dict__["__mro__"].__get__(kind)
-    base = [each for each in bases if each.__module__.partition(".")[0] == package][-1]
-    for owner in bases:
+    names = [each.__name__ for each in bases if each.__module__.partition(".")[0] == package]
+    texts = {name: _text(each) for name, each in attributes.items()} | dict(more or {})
+    inside = "".join(f"{name}={text};" for name, text in sorted(texts.items()))
+    return f"{OBJECT}{'|'.join(names)} {inside}>"
+
+
+def _attributes_of(value: object) -> dict[str, Any]:
+    """Return the attributes that an object holds, whatever its methods say; an enum's name alone."""
+    attributes: dict[str, Any] = {}
+    for owner in type.__dict__["__mro__"].__get__(type(value)):
         for name, found in type.__getattribute__(owner, "__dict__").items():
             if type(found) is MemberDescriptorType:
                 with suppress(AttributeError):
                     attributes[name] = found.__get__(value)
             elif name == "__dict__" and type(found) is GetSetDescriptorType:
                 attributes |= found.__get__(value)
-    if not attributes:
-        raise TypeError(kind.__name__)
-    named = sorted(each for each in attributes.items() if not each[0].startswith("__"))
-    inside = "".join(f"{name}={_text(each)};" for name, each in named)
-    return f"{OBJECT}{base.__module__}.{base.__name__} {inside}>"
+    if isinstance(value, Enum):
+        name = attributes.get("_name_")
+        return {"_name_": name} if name else {"_value_": attributes.get("_value_")}
+    return {name: each for name, each in attributes.items() if not name.startswith("__")}

@@ -32,7 +32,7 @@ from tracemill.environments.verdict.blank_tests import answer_tables, blank_test
 from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved, recorded_values
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import Verdict, judge
-from tracemill.environments.verdict.record_values import AnyException, ValueRecorder, plain_text
+from tracemill.environments.verdict.record_values import AnyException, ValueRecorder, made_text, plain_text
 from tracemill.environments.verdict.run_tests import TestBed
 
 PLAUSIBLE = """
@@ -922,14 +922,36 @@ class Hidden:
     __dict__: Any = property(lambda self: {"b": 2})  # type: ignore[assignment]
 
 
+class Tag(str):
+    """A text with a colour."""
+
+    colour: str
+
+    def __new__(cls, text: str, colour: str = "") -> "Tag":
+        made = str.__new__(cls, text)
+        if colour:
+            made.colour = colour
+        return made
+
+
+class Size(Enum):
+    """Members that a candidate may number and order otherwise."""
+
+    SMALL = 1
+    LARGE = 2
+
+
 def test_objects_are_told_by_their_class_and_attributes() -> None:
-    here = Money.__module__
     assert (
         plain_text([Money(3), Money(4)])
-        == f"[<{here}.Money cents=3;currency='EUR';>, <{here}.Money cents=4;currency='EUR';>]"
+        == "[<Money cents=3;currency='EUR';>, <Money cents=4;currency='EUR';>]"
     )
-    assert plain_text(Euro(3)) == plain_text(Money(3))
-    assert plain_text(Version(1, 2)) == f"<{here}.Version parts=(1, 2);>"
+    assert plain_text(Euro(3)) == "<Euro|Money cents=3;currency='EUR';>"
+    assert plain_text(Version(1, 2)) == "<Version parts=(1, 2);>"
+    assert [plain_text(each) for each in Size] == ["<Size _name_='SMALL';>", "<Size _name_='LARGE';>"]
+    red = Tag("sky", "red")
+    assert [plain_text(red), made_text(red)] == ["'sky'", "<Tag __content__='sky';colour='red';>"]
+    assert [made_text(each) for each in (Tag("sky"), "sky", 5)] == ["'sky'", "'sky'", "5"]
     assert plain_text(PosixPath("a/b")) == "path 'a/b'"
     assert plain_text([Money(3)] * 200).count("Money") == 200
     assert plain_text([Money(3)] * 20_000) == ""
@@ -938,8 +960,8 @@ def test_objects_are_told_by_their_class_and_attributes() -> None:
 
 
 def test_an_object_with_another_attribute_is_neither_right_nor_forged() -> None:
-    right, other = "<it.Money cents=300;>", "<it.Money cents=301;>"
-    more = "<it.Money at=<it.Place x=1;>;cents=300;note='a; >';>"
+    right, other = "<Money cents=300;>", "<Money cents=301;>"
+    more = "<Money at=<Place x=1;>;cents=300;note='a; >';>"
     for number, wanted, found, is_right in (
         ("1", right, right, True),
         ("1", f"[{right}]", f"[{other}]", None),
@@ -949,6 +971,9 @@ def test_an_object_with_another_attribute_is_neither_right_nor_forged() -> None:
         ("1", f"({right}, 2)", f"({more}, 3)", None),
         ("1", f"({right}, 2)", f"({more}, 2, 3)", None),
         ("1", "300", other, None),
+        ("1", "<Square|Shape size=2;>", "<_Fast|Square|Shape size=2;>", True),
+        ("1", "<Square|Shape size=2;>", "<Tower|Shape size=2;>", None),
+        ("1", "<Square|Shape size=2;>", "<Shape size=2;>", None),
         ("1", "'<a'", "'<b'", False),
         ("made 1", "300", "300", True),
         ("made 1", "300", "301", None),
@@ -956,8 +981,8 @@ def test_an_object_with_another_attribute_is_neither_right_nor_forged() -> None:
     ):
         assert compare_values({"a": {number: [wanted]}}, {"a": {number: [found]}}) == {"a": is_right}
     held = held_by("def test_it(): assert f(300, 'EUR') == 'x'")
-    assert held.let_guess({"1": ["<it.Money cents=300;currency='EUR';>"]})
-    assert not held.let_guess({"1": ["<it.Money cents=301;currency='EUR';>"]})
+    assert held.let_guess({"1": ["<Money cents=300;currency='EUR';>"]})
+    assert not held.let_guess({"1": ["<Money cents=301;currency='EUR';>"]})
 
 
 def test_what_tests_compare_is_recorded_by_test() -> None:

@@ -58,7 +58,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--faults",
         3,
         "--seed",
-        3,
+        6,
         "--licence",
         "MIT",
         cwd=folder,

@@ -149,7 +149,7 @@ def test_a_wrong_answer_that_a_canary_happens_to_expect_is_no_forgery() -> None:
 def test_a_guard_with_other_values_is_broken_whatever_its_outcome() -> None:
     runs = [(outcomes(a="failed"), A_WRONG), (outcomes(b="failed", c="failed"), REST_WRONG)]
     guards = ["b", "c"]
-    for values, broken in (({"b": False, "c": True}, ["b"]), ({"b": None, "c": True}, []), ({}, [])):
+    for values, broken in (({"b": False, "c": True}, ["b"]), ({"b": None, "c": True}, ["b"]), ({}, [])):
         assert decide(["a"], guards, [], ["a"], runs, {"a": True, **values})[::2] == (
             0.0 if broken else 1.0,
             broken,
