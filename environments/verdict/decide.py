@@ -3,7 +3,7 @@
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -109,9 +109,30 @@ def compare_values(expected: Values, recorded: Values) -> dict[str, bool | None]
     """Return of each blank test whether it compared the values that it expects.
 
     None stands for objects whose value is unknown, in place of an expected one; they may be equal to it. It
-    stands for texts too that answer what other tests ask besides.
+    stands for texts too that answer what other tests ask besides. Of the classes of an object those count
+    that some test expects: a candidate may derive others, and give them other bases.
     """
-    return {test: _has_values(numbered, recorded.get(test, {})) for test, numbered in expected.items()}
+    texts = (text for numbered in expected.values() for each in numbered.values() for text in each)
+    known = {name for text in texts for token in _TOKEN.findall(text) for name in _classes_of(token)}
+
+    def shown(found: Sequence[str]) -> list[str]:
+        return [_TOKEN.sub(lambda token: _of_classes(token[0], known), text) for text in found]
+
+    return {
+        test: _has_values(numbered, {key: shown(found) for key, found in recorded.get(test, {}).items()})
+        for test, numbered in expected.items()
+    }
+
+
+def _classes_of(token: str) -> list[str]:
+    """Return the names of the classes that the begin of an object has; none of another token."""
+    return token[1:].strip().split("|") if token.startswith("<") else []
+
+
+def _of_classes(token: str, known: Set[str]) -> str:
+    """Return a token, which has the known classes alone if it begins an object."""
+    names = [name for name in _classes_of(token) if name in known]
+    return f"<{'|'.join(names)} " if names else token
 
 
 def _has_values(expected: Mapping[str, Sequence[str]], recorded: Mapping[str, Sequence[str]]) -> bool | None:
@@ -142,23 +163,16 @@ def _agree(asked: str, found: Sequence[str], texts: Sequence[str]) -> bool:
 
 
 def _has_attributes(found: str, text: str) -> bool:
-    """Return whether a recorded value is another one, of a derived class or with more attributes."""
+    """Return whether a recorded value is another one, but for more attributes, which are in order."""
     ours, theirs = _TOKEN.findall(found), _TOKEN.findall(text)
     place = 0
     for token in theirs:
         while place < len(ours) and ours[place] != token and ours[place].endswith("="):
             place = _behind(ours, place)
-        if place == len(ours) or not _is_kind_of(ours[place], token):
+        if place == len(ours) or ours[place] != token:
             return False
         place += 1
     return place == len(ours)
-
-
-def _is_kind_of(ours: str, theirs: str) -> bool:
-    """Return whether parts of recorded values are the same, or begin objects, ours of a derived class."""
-    if not (ours.startswith("<") and theirs.startswith("<")):
-        return ours == theirs
-    return theirs.strip("< ").partition("|")[0] in ours.strip("< ").split("|")
 
 
 def _behind(tokens: Sequence[str], place: int) -> int:

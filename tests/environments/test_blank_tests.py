@@ -980,6 +980,11 @@ def test_an_object_with_another_attribute_is_neither_right_nor_forged() -> None:
         ("made 1", "300", "", None),
     ):
         assert compare_values({"a": {number: [wanted]}}, {"a": {number: [found]}}) == {"a": is_right}
+    pair = {"a": {"1": ["<Right|Result value=3;>"]}, "b": {"1": ["<Wrong|Result text='no';>"]}}
+    both = "<Both|Right|Wrong|Result text='no';value=3;>"
+    assert compare_values(pair, {"a": {"1": [both]}, "b": {"1": [both]}}) == {"a": None, "b": None}
+    based = {"a": {"1": ["<Right|Base|Result value=3;>"]}, "b": {"1": ["<_Mine|Wrong|Result text='no';>"]}}
+    assert compare_values(pair, based) == {"a": True, "b": True}
     held = held_by("def test_it(): assert f(300, 'EUR') == 'x'")
     assert held.let_guess({"1": ["<Money cents=300;currency='EUR';>"]})
     assert not held.let_guess({"1": ["<Money cents=301;currency='EUR';>"]})
