@@ -34,7 +34,7 @@ def _is_phrase(value: str) -> bool:
 
 
 def _is_login(value: str) -> bool:
-    return is_password(value) or is_word_chain(value) or is_joined_words(value)
+    return is_password(value) or is_word_chain(value) or is_short_phrase(value) or is_joined_words(value)
 
 
 def _is_key_pair(value: str) -> bool:

@@ -204,6 +204,7 @@ def test_a_secret_that_is_a_phrase_goes() -> None:
         ('"Jwt": { "SigningKey": "thirty-badgers-ate-my-homework" }', "thirty-badgers-ate-my-homework"),
         ("password=Regal Brett unten\n", "Regal Brett unten"),
         ("sshpass -p 'Wendel treppe 64' ssh web", "Wendel treppe 64"),
+        ('client.login("bob", "cat-elk-fox")', "cat-elk-fox"),
         ("Log in as `redaktion` with `editor2editor`.", "editor2editor"),
         (
             "nsupdate -y hmac-sha256:ddns:7jwOMZtzjEZM64uq90lgop0mNbsjgicHvU2D6Rr+yI9= < a",
