@@ -28,9 +28,14 @@ from tracemill.privacy.core.set_passwords import (
     is_set_password,
 )
 
+_TRANSLATED = (
+    r"senha|has[l\u0142]o|heslo|mot_?de_?passe|contrase[n\xf1]a|wachtwoord"
+    r"|parola(?:_chiave)?|salasana|adgangskode|losenord"
+)
+"""Words for a password in other languages, as names in settings have them."""
 _PASSWORD_NAME = build_rule_pattern(
     r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd|w)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key|remote|local|imap|smtp|pop3?|db|mysql|admin|root|bind|login|ftp|proxy|mail|ldap|my|user|trust|sudo|become|export|require)pass$|bindpw$|rootpw$|authtok$|"
-    r"^(?:\w+[_.-])?(?:senha|has[l\u0142]o|heslo|mot_?de_?passe|contrase[n\xf1]a|wachtwoord|parola(?:_chiave)?|salasana|adgangskode|losenord)$|"
+    rf"^(?:\w+[_.-])?(?:{_TRANSLATED})$|"
     r"(?-i:[a-z]P(?:ass|wd|w|W)$|^[A-Z]{2,12}P(?:ASS|W)$)"
 )
 KEY_ADJECTIVES = (
@@ -63,7 +68,7 @@ _SETS = build_rule_pattern(
 )
 _PASSWORD_END = build_rule_pattern(
     r"(?i)(?:passw(?:or)?[dt]|passphrase|passcode|kennwort|(?<![a-z])(?:pass|psk)|pwd|(?-i:[a-z]Pass|[A-Z]PW)|_p(?:ass|w)|(?<![a-z])pw"
-    r"|(?:senha|has[l\u0142]o|heslo|mot_?de_?passe|contrase[n\xf1]a|wachtwoord|parola(?:_chiave)?|salasana|adgangskode|losenord)"
+    rf"|(?:{_TRANSLATED})"
     r"|^(?:store|key|trust|become|sudo|db|admin|root|bind|login|ftp|mail|ldap|smtp|imap)pass)$"
 )
 _LEAST_HASH = 24  # characters
