@@ -64,7 +64,7 @@ _BELOW_VARIABLE = build_rule_pattern(r"\$\{?[A-Z_][A-Z0-9_]*\}?(?:/[\w.+-]+)+") 
 _NO_NAME = build_rule_pattern(r"[\"\\\n]|::")
 # Names under which a word or a number is a secret too.
 _SETS = build_rule_pattern(
-    r"(?i)passw(?:or)?d$|passwd$|passphrase$|(?<![a-z])(?:p(?:ass|wd)|psk)$|passcode$|kennwort$|passwort$|pwd$|(?-i:[a-z]Pass$)|secret$|api_?key$|auth_?token$"
+    r"(?i)passw(?:or)?d$|passwd$|passphrase$|(?<![a-z])(?:p(?:ass|wd|w)|psk)$|passcode$|kennwort$|passwort$|pwd$|(?-i:[a-z]Pass$)|secret$|api_?key$|auth_?token$"
 )
 _PASSWORD_END = build_rule_pattern(
     r"(?i)(?:passw(?:or)?[dt]|passphrase|passcode|kennwort|(?<![a-z])(?:pass|psk)|pwd|(?-i:[a-z]Pass|[A-Z]PW)|_p(?:ass|w)|(?<![a-z])pw"

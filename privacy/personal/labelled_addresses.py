@@ -160,6 +160,28 @@ def _is_no_town(place: str) -> bool:
     return any(word in COMMON_WORDS or word.rstrip("s") in COMMON_WORDS for word in words)
 
 
+# A street of one word, its number, a postcode of five digits or of the Netherlands, and a town.
+_SHORT = LazyPattern(
+    r"(?<![\w.,/-])(?P<s>(?P<w>[A-Z\xc0-\xde][^\W\d_]{3,30}) \d{1,3} ?[a-z]?), (?P<t>(?:\d{5}|\d{4} [A-Z]{2}) (?P<u>[A-Z\xc0-\xde][^\W\d_]{2,30}))(?![\w(=:/]|\.\w)"
+)
+_NAME_BEFORE = LazyPattern(rf"(?<![\w.-])(?P<v>{PERSON})(?:, |,?[ \t]*\r?\n[ \t]*)$")
+_BEFORE = 80  # characters before an address in which a name begins
+
+
+def find_short_addresses(view: TextView) -> Iterator[Span]:
+    """Find a street of one word with its number and its town, and a name directly before it."""
+    text = view.text
+    for low, high in view.windows():
+        for found in _SHORT.finditer(text, low, min(len(text), high + _REACH)):
+            if _is_no_town(f"{found['w']} {found['u']}") or _NO_ADDRESS.search(found[0]):
+                continue
+            yield Span(found.start("s"), found.end("t"), "ADDRESS")
+            name = _NAME_BEFORE.search(text[max(0, found.start() - _BEFORE) : found.start()])
+            if name and is_full_name(name["v"]):
+                start = max(0, found.start() - _BEFORE) + name.start("v")
+                yield Span(start, start + len(name["v"]), "PERSON")
+
+
 def find_addresses_on_one_line(view: TextView) -> Iterator[Span]:
     """Find a street with its number and a town with its postcode, which take the rest of a line."""
     for low, high in view.windows():
@@ -186,6 +208,11 @@ DETECTORS: tuple[Detector, ...] = (
         find_addresses_on_one_line,
         r"\d[^\n;:=<>(){}|\"]*, (?:[A-Z]{1,2}-)?\d{2,6}(?:[ -]\d{2,4})?(?: ?[A-Z]{2})?,? [A-Z?\xc0-\xde]",
         r"\d[^\n;:=<>(){}|\"]*, [A-Z?\xc0-\xde][^\n\d;:=<>(){}|\"]{2,40}(?:\d{4}|[A-Z]\d{1,2}[A-Z]? ?\d[A-Z]{2})",
+        located=True,
+    ),
+    make_probed_detector(
+        find_short_addresses,
+        r"[a-z?\xdf-\xff] \d{1,3} ?[a-z]?, (?:\d{5}|\d{4} [A-Z]{2}) [A-Z?\xc0-\xde]",
         located=True,
     ),
     make_probed_detector(

@@ -14,16 +14,17 @@ from tracemill.privacy.personal.role_words import (
     is_holder_of_people,
     is_name_label,
     is_role_label,
+    split_label,
 )
 from tracemill.privacy.personal.unannounced_data import is_full_name
 
 _REACH = 120  # characters of a name behind the end of its probe
-_BETWEEN = 32  # characters between a label and its separator
+_BETWEEN = 48  # characters between a label and its separator
 _LABEL = 48  # characters before a separator in which its label begins
 _AROUND = 160  # characters before a bare label in which a role stands
 # `: `, `": "`, `** : `, ` = {`, `" content="`, `">`, ` | `, ` (`; and what may stand between a label and it.
 _SEPARATOR = r"[:\uff1a=|({](?:(?<![({])>?\s{0,3}[\[{]?\s{0,3}\\*[\"'`*_({]{0,3}[ \t]{0,2})?"
-_BEFORE_SEPARATOR = LazyPattern(r"(?:[\"'] (?:content|value)|[\"'`*_\]]{0,3}[ \t\u00a0]{0,24})$")
+_BEFORE_SEPARATOR = LazyPattern(r"(?:[\"'] (?:content|value)|[\"'`*_\]]{0,3}[ \t\u00a0]{0,40})$")
 _END = r"(?=\\*(?:[\"'`]|[ \t*_|})\]]{0,4}(?:[,;(<}\]\x1b]|\r?\n|$|&lt;)))"
 _NAME = r"[A-Z\xc0-\xde\u0100-\u017d][^\W\d_]{1,24}(?:-[A-Z\xc0-\xde][^\W\d_]{1,24})?"
 _LAST_FIRST = rf"{_NAME}, {_NAME}(?: [A-Z]\.)?"
@@ -96,7 +97,11 @@ def _is_labelled(text: str, found: re.Match[str]) -> bool:
     name = label[0].rstrip("( ")
     if is_role_label(name):
         return True
-    return is_name_label(name) and (begins_with_given_name(found["v"]) or _is_among_people(text, start))
+    if not is_name_label(name):
+        return False
+    if begins_with_given_name(found["v"]) or _is_among_people(text, start):
+        return True
+    return len(split_label(name)) == 1 and _has_personal_fields(text, start)
 
 
 def _is_element_of_person(text: str, found: re.Match[str]) -> bool:
@@ -106,7 +111,7 @@ def _is_element_of_person(text: str, found: re.Match[str]) -> bool:
         return True
     if not (is_name_label(label) or label in _NAME_ELEMENTS):
         return False
-    if begins_with_given_name(found["v"]):
+    if begins_with_given_name(found["v"]) or _has_personal_fields(text, found.start()):
         return True
     opened = list(_OPENED.finditer(text, max(0, found.start() - _AROUND), found.start()))
     return bool(opened) and any(
@@ -121,6 +126,22 @@ def _is_among_people(text: str, start: int) -> bool:
     return bool(above and is_holder_of_people(above[-1])) or _TABLE_NAMED.search(before) is not None
 
 
+def _has_personal_fields(text: str, at: int) -> bool:
+    """Tell whether fields beside a name are those of a person, in an object, an element or a paragraph."""
+    low, high = max(0, at - _BESIDE), min(len(text), at + _BESIDE)
+    for opening, closing in (("{", "}"), ("\n\n", "\n\n")):
+        low = max(low, text.rfind(opening, low, at) + 1)
+        end = text.find(closing, at, high)
+        high = end if end >= 0 else high
+    return _PERSONAL_FIELD.search(text, low, high) is not None
+
+
+_BESIDE = 240  # characters on either side of a name in which fields of the same person stand
+_PERSONAL_FIELD = LazyPattern(
+    r"(?i)(?<![^\W_])(?:e-?mail|(?:home|work|cell|tele)?_?phone|mobile|tel|telefon[eo]?|t\xe9l\xe9phone|tel\xe9fono|celular|fax|dob|date_?of_?birth|birth_?(?:date|day)|geb|geburts\w+|nascimento|naissance|nacimiento"
+    r"|passport\w*|ssn|cpf|pesel|nir|bsn|dni|iban|cvc|cvv|gender|sex|age|alter|nationality|salary|gehalt|kvnr|street|stra(?:\xdf|ss)e|plz|zip(?:_?code)?|post(?:al_?)?code)(?:[_ -]?(?:no|nr|number|address))?[\"'`]?(?:[ \t]{0,8}[:=]|>)[ \t]{0,4}[\"']?[^\s\"'<>,{}]"
+)
+"""Names of fields that records of persons have, with a value."""
 _NAME_ELEMENTS = frozenset(("Nm", "nm", "displayName", "fullname", "fullName", "CommonName"))
 _PARTIES = frozenset(("Dbtr", "Cdtr", "UltmtDbtr", "UltmtCdtr", "InitgPty", "Pty"))
 """Elements of a person in payments (ISO 20022)."""

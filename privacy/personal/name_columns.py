@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.lazy_pattern import LazyPattern
-from tracemill.privacy.core.read_table import Column, TableCell, find_columns_under
+from tracemill.privacy.core.read_table import Column, TableCell, find_columns_under, split_row
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
-from tracemill.privacy.core.table_columns import PERSON_LABEL
+from tracemill.privacy.core.table_columns import PERSON_LABEL, column_type
 from tracemill.privacy.core.word_lists import COMMON_WORDS
 from tracemill.privacy.personal.given_names import begins_with_given_name
 from tracemill.privacy.personal.labelled_data import PERSON
@@ -27,8 +27,17 @@ _OF_PART = re.compile(
 )
 # Labels of other columns that tables of persons have.
 _OF_PERSONS = re.compile(
-    r"(?i)(?:.*[ _.-])?(?:e-?mail|phone|mobile|telefon\w*|tel|t\xe9l\w*|age|alter|edad|gender|sex|geschlecht|dob|born|birth\w*|geburts\w+|birthday|department|dept|abteilung|job|position|salary|gehalt|hired?(?:[ _]date)?|grade|klasse|ward|diagnosis|mrn|nationality|address|anschrift|adresse|ssn|seat|room|wohnort)"
+    r"(?i)(?:.*[ _.-])?(?:e-?mail|phone|mobile|telefon\w*|tel|t\xe9l\w*|age|alter|edad|gender|sex|geschlecht|dob|born|birth\w*|geburts\w+|birthday|iban|department|dept|abteilung|job|position|salary|gehalt|hired?(?:[ _]date)?|grade|klasse|ward|diagnosis|mrn|nationality|address|anschrift|adresse|ssn|seat|room|wohnort)"
 )
+_PERSONAL = frozenset(
+    ("ADDRESS", "PHONE", "NATIONAL_ID", "SSN", "PASSPORT", "BIRTH_DATE", "PATIENT_ID", "BANK_ACCOUNT")
+)
+_NUMBER_FORMS = r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}|\+[1-9]\d{0,2}[\d ()-]{7,16}\d|[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?|[\w.+-]{2,40}@[\w-]{2,40}(?:\.[\w-]{2,24}){1,3}"
+_NUMBER_CELL = LazyPattern(
+    rf"(?:(?P<sign>[,;\t|])[ ]?[\"']?|(?<![^\n])[\"']?)(?:{_NUMBER_FORMS})(?=[\"']? ?(?:(?P<after>[,;\t|])|\r?\n|$))"
+)
+_FULL_NAME = LazyPattern(PERSON)
+_LONGEST_ROW = 400  # characters
 _LEAST_GIVEN = 0.25
 """The share of the cells that begin with a given name."""
 
@@ -45,6 +54,21 @@ def find_name_columns(view: TextView) -> Iterator[Span]:
             read = at = end + 1
 
 
+def find_names_beside_numbers(view: TextView) -> Iterator[Span]:
+    """Find names of persons in rows without a header where another cell is a number of a person."""
+    text = view.text
+    for low, high in view.windows():
+        for found in _NUMBER_CELL.finditer(text, low, high):
+            start, stop = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+            stop = len(text) if stop < 0 else stop
+            sign = found["sign"] or found["after"]
+            if sign is None or stop - start > _LONGEST_ROW:
+                continue
+            for a, b in split_row(text, start, stop, sign):
+                if _FULL_NAME.fullmatch(text, a, b) and is_full_name(text[a:b]):
+                    yield Span(a, b, "PERSON")
+
+
 def _is_label(name: str) -> bool:
     if not 1 < len(name) <= 48 or name.lower() == "id":
         return False
@@ -59,9 +83,13 @@ def _names_in(text: str, column: Column) -> Iterator[Span]:
         return
     names = [cell for cell in filled if _is_whole(text[cell.start : cell.end])]
     given = sum(begins_with_given_name(text[cell.start : cell.end]) for cell in names)
-    described = any(_OF_PERSONS.fullmatch(label) for label in column.header)
+    described = any(_is_of_persons(label) for label in column.header)
     if given >= max(1, _LEAST_GIVEN * len(filled)) or (described and len(names) * 2 > len(filled)):
         yield from (Span(cell.start, cell.end, "PERSON") for cell in names)
+
+
+def _is_of_persons(label: str) -> bool:
+    return _OF_PERSONS.fullmatch(label) is not None or column_type(label) in _PERSONAL
 
 
 def _is_part(text: str, cell: TableCell) -> bool:
@@ -88,4 +116,11 @@ def _probes() -> Iterator[str]:
     yield rf"(?i)(?:  |\n|_){label}(?:  |\r?\n[ \t]*--)"
 
 
-DETECTORS: tuple[Detector, ...] = (make_probed_detector(find_name_columns, *_probes(), located=True),)
+DETECTORS: tuple[Detector, ...] = (
+    make_probed_detector(find_name_columns, *_probes(), located=True),
+    make_probed_detector(
+        find_names_beside_numbers,
+        r"(?:^|[\n,;\t|] ?)[\"']?(?:\d{3}-\d\d-\d{4}|\+[1-9]\d{0,2}[\d ()-]{7,16}\d|[A-Z]{2}\d{2} ?[A-Z0-9]{4}|[\w.+-]+@[\w-]+\.[\w.-]+)[\"']? ?[,;\t|\r\n]",
+        located=True,
+    ),
+)

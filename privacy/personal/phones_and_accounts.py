@@ -20,7 +20,7 @@ _PHONE_ROW = build_rule_pattern(
 )
 _PHONE_NATIONAL = build_rule_pattern(
     _PHONE_START + r"(?<![0-9a-f]{2} )(?:0[67](?P<s>[ .])\d\d(?:(?P=s)\d\d){3}(?! [0-9a-f]{2}\b)|"
-    r"07\d{3} \d{6}|0[1-9]\d{1,2} \d{4} \d{4}|"
+    r"01[5-7]\d[-/]\d{7,8}|07\d{3} \d{6}|0[1-9]\d{1,2} \d{4} \d{4}|"
     r"00[1-9]\d{1,2} \d{1,4}(?: \d{2,8}){1,3})"
     + _PHONE_END
 )  # fmt: skip
@@ -33,13 +33,15 @@ _NATIONAL = (
     b"000 0000 0000",
     b"0000 0000 0000",
     b"0000 00 00",
+    b"0000-0000000",
+    b"0000/0000000",
     b"0000 000 00",
     b"00000 00 00",
 )
 _PHONE_SAID = build_rule_pattern(
     r"(?i)(?:phone|telefon|telephone|tel|mobile|cell|fax|whatsapp|sms)(?:[ _-]?(?:number|no|nr))?\.?"
     r"[\"'`]?(?:[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{1,3}(?:is[ \t])?)[\"'`]?"
-    r"(?P<v>\+?\(?\d{1,5}\)?(?:[ ./-]{0,2}\(?\d{1,8}\)?){1,6})(?![\w-]|\.\d)"
+    r"(?P<v>\+?\(?\d{1,5}\)?(?:[ ./-]{0,3}\(?\d{1,8}\)?){1,6})(?![\w-]|\.\d)"
 )
 _IBAN_START = build_rule_pattern(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}")
 _IBAN = build_rule_pattern(
@@ -193,7 +195,7 @@ DETECTORS: tuple[Detector, ...] = (
         r"\+[1-9]\d{9}",
         r"\([2-9]\d{2}\)\s?[2-9]\d{2}[ .-]\d{4}",
         r"[2-9]\d{2}(?:-[2-9]\d{2}-|\.[2-9]\d{2}\.)\d{4}",
-        r" \d\d \d\d \d\d|\.\d\d\.\d\d\.\d\d|07\d{3} \d{6}|0[1-9]\d{1,2} \d{4} \d{4}",
+        r" \d\d \d\d \d\d|\.\d\d\.\d\d\.\d\d|07\d{3} \d{6}|01[5-7]\d[-/]\d{7}|0[1-9]\d{1,2} \d{4} \d{4}",
         r"00[1-9]\d{1,2} \d{1,4}(?: \d{2,8}){1,3}",
     ),
     make_probed_detector(find_said_phones, _SAID_PROBE),

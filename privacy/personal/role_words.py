@@ -2,6 +2,7 @@
 """Words that say what a person is to a document: labels of forms, names of fields and elements."""
 
 import re
+import unicodedata
 from functools import lru_cache
 
 
@@ -9,7 +10,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.replace("_", " ") for word in text.split())
 
 
-LATIN_ROLES = _words(
+_WRITTEN = _words(
     """
     patient patients student pupil teacher tutor professor lecturer advisor adviser supervisor examiner candidate applicant plaintiff defendant claimant respondent petitioner appellant
     prosecutor judge lawyer attorney solicitor barrister notary witness suspect accused executor tenant landlord lessee lessor buyer seller purchaser customer client guest traveller traveler
@@ -21,7 +22,7 @@ LATIN_ROLES = _words(
     representative director chairman chairwoman chairperson secretary treasurer owner keeper registrant proprietor shareholder trustee deceased holder principal_investigator investigator
     full_name legal_name real_name name_of_patient name_and_surname first_and_last_name accompanied_by case_worker social_worker account_manager team_lead assignee reporter consultant instructor
     trainer coach attendees participants authors members people artist scientist researcher volunteer hired_by party_name lead_guest booking_name
-    display_name decision_maker caller callee complainant informant victim offender inmate prisoner heir dependant dependent fianc\xe9 fianc\xe9e partner godparent stepfather stepmother grandfather grandmother uncle aunt nephew niece cousin
+    user display_name decision_maker caller callee complainant informant victim offender inmate prisoner heir dependant dependent fianc\xe9 fianc\xe9e partner godparent stepfather stepmother grandfather grandmother uncle aunt nephew niece cousin
     photo photograph foto byline by-line composer lyricist performer singer conductor pianist actor actress narrator producer screenwriter moderator facilitator organizer organiser organisator scribe minute_taker note_taker host_name
     name_on_card name_on_account name_on_ticket nameoncard account_name cardholder_name person_in_charge project_lead product_owner scrum_master case_manager key_worker pilot captain driver courier foreman operator_name shift_lead technician
     engineer surveyor appraiser adjuster underwriter broker realtor agent_name salesperson sales_rep account_executive cashier librarian counselor counsellor principal headteacher class_teacher form_tutor mentee mentor invigilator
@@ -67,6 +68,30 @@ LATIN_ROLES = _words(
     kontaktinis_asmuo vardas_pavard\u0117 h\u1ecd_t\xean h\u1ecd_v\xe0_t\xean b\u1ec7nh_nh\xe2n kh\xe1ch_h\xe0ng ng\u01b0\u1eddi_nh\u1eadn nama_lengkap nama pasien pelanggan siswa penerima tamu pengirim
     """
 )
+_TRANSCRIBED = {
+    "\xe4": "ae",
+    "\xf6": "oe",
+    "\xfc": "ue",
+    "\xf8": "oe",
+    "\xe5": "aa",
+    "\xdf": "ss",
+    "\xe6": "ae",
+}
+_LEAST = 5  # letters of a word that is also searched without its accents
+
+
+def _in_ascii(word: str) -> set[str]:
+    """Return a word as names of fields and columns spell it: with `ae`, `oe`, `ue`, or without accents."""
+    transcribed = "".join(_TRANSCRIBED.get(letter, letter) for letter in word)
+    plain = (
+        unicodedata.normalize("NFKD", each.replace("\u0142", "l").replace("\u0131", "i"))
+        for each in (word, transcribed)
+    )
+    return {"".join(letter for letter in each if letter.isascii()) for each in plain}
+
+
+_ASCII = {each for word in _WRITTEN for each in _in_ascii(word) if len(each) >= _LEAST}
+LATIN_ROLES = (*_WRITTEN, *sorted(_ASCII.difference(_WRITTEN)))
 """Labels of one person in languages of Latin script, in small letters."""
 _COMPOUND = re.compile(
     r"\w{3,}(?:empf\xe4nger|k\xe4ufer|besteller|inhaber|nehmer|halter|partner|steller|geber|berater|leiter|arzt|lehrer|anwalt|person|persoon|houder|nemer|gever|gast|klient|kunde|haver|innehavare|holder)(?:in)?"

@@ -42,6 +42,12 @@ _NAMED_FIELD = r"(?i:contact|owner|manager|employee|customer|person|assignee|rep
 _DEALT_WITH = LazyPattern(rf"(?:(?i:\b{_DEALT}\b[: ])[ \t]?|{_NAMED_FIELD})(?P<v>{PERSON})(?![\w(./:-])")
 _TITLES = r"(?:(?:Mr|Mrs|Ms|Mme|Mlle|Herrn?|Frau|Se\xf1ora?)\.? |Dear (?:Dr\.? )?)"
 _TITLED = LazyPattern(rf"\b{_TITLES}(?P<v>{PERSON})")
+_LAST_NAME = LazyPattern(
+    r"\b(?:Mrs?|Ms|Mme|Mlle|Herrn?|Frau)\.? (?:Dr\.? |Prof\.? ){0,2}(?P<v>[A-Z\xc0-\xde][a-z\xdf-\xff]{2,20}(?:-[A-Z\xc0-\xde][a-z\xdf-\xff]{2,20})?)(?![\w(=:/]|\.\w)"
+)
+_WROTE = LazyPattern(
+    rf"(?<![^\n>*_ ])(?P<v>{PERSON})[*_]{{0,2}}(?: <[^<>\n]{{3,80}}>)? (?:wrote|writes|schrieb|a \xe9crit|escribi\xf3|ha scritto|escreveu)(?: (?:on|am|le|el) [^\n]{{4,40}})?:"
+)
 _THINGS = r"(?:iPhone|iPad|MacBook|AirPods|laptop|account|machine|computer|desk|phone|inbox|email|e-mail|password|team|request|contract|salary|badge|calendar)"
 _OF_PERSON = LazyPattern(rf"(?P<v>{PERSON})['\u2019]s {_THINGS}\b")
 _CALLS = r"(?i:call|ring|phone|dial|text|fon|tel\.?|cell|mobile|signal|whatsapp)"
@@ -57,6 +63,8 @@ _ACCOUNT = LazyPattern(
 _BORN = LazyPattern(
     rf"(?<![\w./-])(?P<v>{DATE})(?:,? (?:in|\xe0|en|a|em|w|i|te) [A-Z\xc0-\xde][\w-]{{1,30}})? (?:geboren|auf die Welt|zur Welt|geb\.|born|is my birthday|is (?:his|her) birthday|geb[uo]ren|f\xf6dd|f\xf8dt|syntynyt|est ma date de naissance|nac\xed|nasci|urodzi|Geburtstag|habe ich Geburtstag)"
 )
+_BIRTHS = r"(?:geb(?:\.|oren)(?: am)?|born(?: on)?|n[\xe9e]e? le|nacid[oa](?: el)?|nat[oa] il|nascid[oa] em|ur\.|\*)"
+_NAMED_AT_BIRTH = LazyPattern(rf"(?<![\w.])(?P<v>{PERSON})(?:,? \(|,? ){_BIRTHS} ?(?={DATE})")
 _SPELLED = LazyPattern(
     r"(?i)(?<![\w.])(?P<v>[\w+-]{1,40}(?:(?:\.| dot | ?(?:\(dot\)|\[dot\]) ?)[\w+-]{1,40}){0,3} ?(?:\bat\b|\(at\)|\[at\]) ?[a-z][\w-]{1,40}(?: ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z][\w-]{1,40}){0,2} ?(?:\bdot\b|\(dot\)|\[dot\]) ?[a-z]{2,18})\b"
 )
@@ -86,6 +94,10 @@ def is_full_name(value: str) -> bool:
     words = value.lower().split(" ")
     owned = any(word.endswith(("'s", "\u2019s")) for word in words)
     return not owned and is_person(value) and not _NO_NAMES.intersection(words)
+
+
+def _is_last_name(value: str) -> bool:
+    return not any(part in _NO_NAMES for part in value.lower().split("-")) and is_person(value)
 
 
 def _is_number_to_call(value: str) -> bool:
@@ -119,9 +131,12 @@ DETECTORS: tuple[Detector, ...] = (
             ("PERSON", _ROLE, is_full_name, rf"(?i:{_ROLES}){_AFTER_ROLE}{_CAPITAL}"),
             ("PERSON", _DEALT_WITH, is_full_name, (rf"(?i:{_DEALT})[: ][ \t]?{_CAPITAL}", rf"{_NAMED_FIELD}{_CAPITAL}")),
             ("PERSON", _TITLED, is_full_name, rf"{_TITLES}{_CAPITAL}"),
+            ("PERSON", _LAST_NAME, _is_last_name, rf"(?:Mrs?|Ms|Mme|Mlle|Herrn?|Frau)\.? (?:Dr\.? |Prof\.? )*{_CAPITAL}"),
+            ("PERSON", _WROTE, is_full_name, r"[a-z?\xdf-\xff][*_]{0,2}(?: <[^<>\n]+>)? (?:wrote|writes|schrieb|a \xe9crit|escribi\xf3|ha scritto|escreveu)[ :]"),
             ("PERSON", _OF_PERSON, is_full_name, rf"['?\x92]s {_THINGS}"),
             ("PHONE", _CALLED, _is_number_to_call, rf"{_CALLS} \+?\(?\d{{2,5}}\)?[ .-]\d"),
             ("BIRTH_DATE", _BORN, None, r"\d (?:(?:in|\xe0|en|a|em|w|i|te) [A-Z\xc0-\xde?][^\s]+ )?(?:geboren|auf die Welt|zur Welt|geb\.|born|is (?:my|his|her) birthday|geb[uo]ren|f\xf6dd|f\xf8dt|syntynyt|est ma date de naissance|nac\xed|nasci|urodzi|Geburtstag|habe ich)"),
+            ("PERSON", _NAMED_AT_BIRTH, is_full_name, rf"[a-z?\xdf-\xff],? \(?{_BIRTHS} ?\d"),
             ("ADDRESS", _HOME, None, r"[A-Z][a-z]{2,12}, [A-Z\xc0-\xde][A-Za-z \xdf-\xff]{2,42},? [A-Z0-9]{0,3} ?\d{4}"),
             ("IBAN", _ACCOUNT, _is_account, (r"(?i)[A-Z]{2}\d\d(?:[A-Z]{4})?\d{8}", r"(?i)[A-Z]{2}\d\d(?: [A-Z0-9]{4} [A-Z0-9]|-[A-Z0-9]{4}-[A-Z0-9])")),
             ("EMAIL", _SPELLED, _is_spelled_address, r"(?i)(?:at|\(at\)|\[at\]) ?[a-z][\w.() \[\]-]{1,120}(?:dot|\(dot\)|\[dot\]) ?[a-z]{2}"),

@@ -139,6 +139,37 @@ def find_commanded_passwords(view: TextView) -> Iterator[Span]:
                 yield found
 
 
+_TELLS = r"(?: (?:is|was|ist|war|lautet|est|es|jest|\xe9|\xe8)(?: (?:now|just|still|actually|\xfcbrigens|jetzt|ahora))?|'est) "
+_TOLD = build_rule_pattern(
+    rf"(?i:(?!pass\b)(?:{_PASSWORDS})[^\n:=.;\"'`<>(){{}}]{{0,40}}?{_TELLS}|(?:old|new|other) one (?:is|was) )"
+    r"(?:(?P<q>[\"'`])(?P<w>[^\"'`\n]{5,40})(?P=q)|(?P<v>[^\s\"'`,;()<>{}\[\]$]{5,40}?)(?=[,;.!?]?(?:\s|$)))"
+)
+_SAYS = LazyPattern(rf"(?i:{_PASSWORDS})")
+_ADJECTIVE = LazyPattern(r"-(?:[a-z]+(?:ed|ing|ive|able|less|ent)|only|like|free|safe|text|code|specific)$")
+_JOINED = LazyPattern(r"[^\W_][-_.&=/~+][^\W_]|[a-z][A-Z]")
+
+
+def find_told_passwords(view: TextView) -> Iterator[Span]:
+    """Find the value that a sentence says a password is: `the password of the db is raccoon-party, host ...`."""
+    text = view.text
+    for low, high in view.windows():
+        for found in _TOLD.finditer(text, low, min(len(text), high + _REACH_BEHIND)):
+            group = "w" if found["w"] else "v"
+            if not _is_told(found[group], quoted=group == "w"):
+                continue
+            line = text.rfind("\n", 0, found.start()) + 1
+            if _SAYS.search(text, line, found.start(group)):
+                yield Span(*found.span(group), "PASSWORD")
+
+
+def _is_told(value: str, *, quoted: bool) -> bool:
+    if _ADJECTIVE.search(value):
+        return False  # `base64-encoded`
+    if is_joined_words(value):
+        return quoted or _JOINED.search(value) is not None
+    return is_password(value) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
 def _is_commanded(value: str) -> bool:
     return is_short_phrase(value) or (_has_digit_beside(value) and (_is_said(value) or is_mingled(value)))
 
@@ -267,7 +298,7 @@ def _value_below(text: str, start: int) -> Span | None:
 
 def _is_said(value: str) -> bool:
     """Tell whether a value after a word for a password is chosen words, or letters, digits and marks at random."""
-    return is_chosen_password(value) or is_odd_password(value)
+    return not _ADJECTIVE.search(value) and (is_chosen_password(value) or is_odd_password(value))
 
 
 def is_login_value(value: str) -> bool:
@@ -289,6 +320,11 @@ DETECTORS: tuple[Detector, ...] = (
             rf"{flag}(?:{_PASSWORDS_RAW})[^\n]*\n(?:[^\n]*\n){{0,2}}[^\n]*{shape}"
             for flag, shape in _DIGIT_SHAPES
         ),
+        located=True,
+    ),
+    make_probed_detector(
+        find_told_passwords,
+        rf"(?i:(?:{_PASSWORDS_RAW})[^\n:=.;\"'`<>(){{}}]*(?: (?:is|was|ist|war|lautet|est|es|jest|[\xe9\xe8]) |'est ))[^\n]*(?:[a-zA-Z0-9?][-_.&=/~+][a-zA-Z0-9?]|[a-z][A-Z0-9]|[0-9][a-zA-Z]| [a-z]+ [a-zA-Z])",
         located=True,
     ),
     make_probed_detector(

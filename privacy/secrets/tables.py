@@ -20,7 +20,7 @@ from tracemill.privacy.core.table_columns import cell_kind, column_type
 
 _WORDS = re.compile(
     build_words_pattern(
-        b"pass pwd secret token key auth credential _pat name phone mobile birth dob pw".split()
+        b"pass pwd secret token key auth credential _pat name phone mobile birth dob pw kennwort senha heslo clave contrase".split()
     )
 )
 _AROUND = build_rule_pattern(
@@ -97,7 +97,7 @@ def find_copied(view: TextView) -> Iterator[Span]:
 
 
 _WORD = (
-    r"(?:pass|pwd|secret|token|key|auth|credential|_pat|(?:full|first|last|middle|given|family|familien|vor|nach|sur|maiden|legal|birth)[_ ]?name"
+    r"(?:pass|pwd|kennwort|senha|heslo|clave|contrase|secret|token|key|auth|credential|_pat|(?:full|first|last|middle|given|family|familien|vor|nach|sur|maiden|legal|birth)[_ ]?name"
     r"|phone|mobile|birth|dob|pw)"
 )
 _ALIGNED = r"(?:passw|pwd|secret|token|key|name|phone|birth)"  # in columns aligned by blanks

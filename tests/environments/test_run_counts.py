@@ -136,7 +136,7 @@ def test_tasks_are_published_as_a_dataset(
     log_in(monkeypatch)
     settings, folder = empty_workspace(tmp_path), tasks[0].folder.parent
     lines = [*publish_tasks(settings, folder, "maker/tasks")]
-    assert lines[0].endswith("nothing found (own rules r25, kingfisher 2.14.0)")
+    assert lines[0].endswith("nothing found (own rules r26, kingfisher 2.14.0)")
     assert lines[1:] == [
         f"created private dataset {hub.url}/datasets/maker/tasks",
         f"maker/tasks: 2 tasks, commit {hub.repos['maker/tasks'].refs['main'][:12]}",

@@ -175,9 +175,31 @@ def test_joined_words_go_where_a_password_is_set(text: str) -> None:
         assert sum(counts.values()) == 1
 
 
+TOLD = [
+    ("the db password is raccoon-party, host is pg-test.lan, run it", "raccoon-party"),
+    ("old pw was Rucksack18 and the new one is Wanderstock.19, update both", "Wanderstock.19"),
+    ('new password for the nas is "Pinguin auf Scholle" (with blanks)', "Pinguin auf Scholle"),
+    ("le mot de passe c'est Escargot-bleu-3, tu peux relancer", "Escargot-bleu-3"),
+    ("Das Passwort f\xfcr den FTP lautet Erdbeere=rot, bitte lade es hoch", "Erdbeere=rot"),
+    ("the password is actually 9Kartoffeln now", "9Kartoffeln"),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), TOLD)
+def test_a_password_that_a_sentence_tells_goes(text: str, value: str) -> None:
+    redacted, _ = REDACTOR.redact_text(text)
+    assert value not in redacted
+    assert redacted.startswith(text.partition(value)[0][:6])
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "We can pass it to server-side code: pass a media type to get_parameter",
+        "you will pass to `hf endpoints deploy`. The password is required.",
+        "the password is url-encoded, the passphrase was auto-generated",
+        "the password is read from config.auth.value, not from the shell",
+        "{password} is the password for connecting to NetBeans.",
         "password: Enter your new value.",
         'password: "Forgot your password?"',
         "  password: config.auth.value,\n  user: config.auth.user,",
