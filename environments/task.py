@@ -20,7 +20,7 @@ from tracemill.environments.sandbox.python_runtime import make_readable
 from tracemill.environments.verdict.judge import BlankTests, TaskTests, digest_of
 from tracemill.records.errors import EnvironmentTaskError
 
-VERSION = 6
+VERSION = 7
 _PARTIAL = ".partial-"
 """Prefix of the folder of a task that is being written."""
 
@@ -113,6 +113,7 @@ class Task:
             "files": exam.files,
             "fail_to_pass": exam.fail_to_pass,
             "pass_to_pass": exam.pass_to_pass,
+            "witnesses": exam.witnesses,
             "canaries": exam.canaries,
             "digest": digest_of(*exam.folders),
             "seconds": round(exam.seconds, 2),
@@ -167,6 +168,7 @@ class Task:
                 known["blank"],
                 tuple(known["unguessed"]),
             ),
+            tuple(known["witnesses"]),
         )
         if digest_of(*exam.folders) != exam.digest:
             raise EnvironmentTaskError(

@@ -65,6 +65,7 @@ class EpisodeJudgement:
             "does not count (other objects than the original's, or a text that answers other tests too)": [
                 each for each in failed if each in verdict.unknown
             ],
+            "lowers the reward (failed, without a blank copy)": list(verdict.failed),
         }
         for name, tests in named.items():
             if tests:

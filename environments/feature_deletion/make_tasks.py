@@ -381,7 +381,7 @@ class TestedRepository:
         blank, is_enough = self._blank_tests(failing, idle or broken, deleted)
         if not is_enough:
             return report.refuse("too few failing tests expect a value")
-        exam = self._exam(tuple(blank.expected), kept, blank, deleted)
+        exam = self._exam(failing, kept, blank, deleted)
         for code, fault in faulty:
             if passes(self.bed, exam, code):
                 return report.refuse("a planted fault solves it", fault)
@@ -416,11 +416,12 @@ class TestedRepository:
         blank: BlankTests,
         deleted: Sequence[str],
     ) -> TaskTests:
-        """Return the task's tests: files with failing tests, and other files as long as they run quickly."""
+        """Return the task's tests: files with blank tests, and other files as long as they run quickly."""
         seconds: defaultdict[str, float] = defaultdict(float)
         for test, each in self.baseline.items():
             seconds[_file(test)] += each
-        files = {_file(test) for test in failing}
+        deciding = tuple(blank.expected)
+        files = {_file(test) for test in deciding}
         room = _GUARD_S
         for file, each in sorted(seconds.items(), key=lambda item: item[1]):
             room -= each
@@ -433,17 +434,18 @@ class TestedRepository:
             for test, values in blank.expected.items()
             if any(number.rpartition(" ")[0] not in ("", MADE) for number in values)
         }  # other values answer them too, which a canary may expect
-        canaries = sorted(self._canaries.intersection((*failing, *guard)) - questions)
+        canaries = sorted(self._canaries.intersection((*deciding, *guard)) - questions)
         return TaskTests(
             self.tree.tests,
             self._wrong,
             tuple(sorted(files)),
-            tuple(failing),
+            deciding,
             tuple(guard),
             tuple(canaries),
             digest_of(self.tree.tests, self._wrong, blank.tests),
             sum(seconds[file] for file in files) + 0.5,
             blank,
+            tuple(test for test in failing if test not in deciding and _file(test) in files),
         )
 
     def write(

@@ -17,6 +17,9 @@ _COMPARED |= {ast.LtE: ast.Gt, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast
 _COMPUTED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.Mod: ast.Mult}
 _COMPUTED |= {ast.FloorDiv: ast.Mult}
 
+_SYMMETRIC = frozenset({"min", "max", "gcd", "lcm", "hypot", "isclose", "isdisjoint"})
+"""Functions whose result does not depend on the order of their arguments."""
+
 
 def plant_faults(
     code: Path, symbols: Sequence[str], untested: Collection[str], rng: random.Random, most: int
@@ -85,8 +88,13 @@ def _can_change(node: ast.AST) -> bool:
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await))
         or isinstance(node, ast.If | ast.While | ast.IfExp | ast.BoolOp)
         or (isinstance(node, ast.Constant) and isinstance(node.value, int | str))
-        or (isinstance(node, ast.Call) and len(node.args) > 1)
+        or (isinstance(node, ast.Call) and len(node.args) > 1 and _name(node.func) not in _SYMMETRIC)
     )
+
+
+def _name(function: ast.expr) -> str:
+    """Return the last name of a called function; empty for another expression."""
+    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
 
 
 def _change(node: ast.AST) -> None:

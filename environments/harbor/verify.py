@@ -19,7 +19,14 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from decide import compare_values, decide, is_lost, is_unsolved, recorded_values  # noqa: E402  # pyright: ignore
+from decide import (  # noqa: E402  # pyright: ignore
+    compare_values,
+    decide,
+    failed_witnesses,
+    is_lost,
+    is_unsolved,
+    recorded_values,
+)
 from mix_tests import MixedTests, mixes_of, write_mix  # noqa: E402  # pyright: ignore
 
 REPOSITORY = Path(os.environ.get("REPOSITORY", "/repository"))
@@ -136,7 +143,7 @@ def main() -> None:
             HERE.chmod(0o700)
     names = ("fail_to_pass", "pass_to_pass", "canaries", "unguessed")
     known = [exam[name] for name in names]
-    counted, canaries = exam["fail_to_pass"], exam["canaries"]
+    counted, canaries, witnesses = exam["fail_to_pass"], exam["canaries"], exam["witnesses"]
     mixes = mixes_of(counted, canaries, HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
     mixed: list[tuple[dict, MixedTests]] = []
     found, values, guards = {}, {}, {*exam["pass_to_pass"]}
@@ -158,11 +165,12 @@ def main() -> None:
     for mix in mixes:
         found, _ = run(exam, exam["files"], HERE / "right", mix)
         mixed.append((found, mix))
-        if is_lost(*known, mixed, right_values):
+        if is_lost(*known, mixed, right_values, witnesses):
             break
-    reward, passed, broken, forged = decide(*known, mixed, right_values)
+    reward, passed, broken, forged = decide(*known, mixed, right_values, witnesses)
     REWARD.write_text(f"{reward}\n", encoding="utf-8")
-    details = {"reward": reward, "passed": passed, "broken": broken, "forged": forged}
+    failed = failed_witnesses(witnesses, mixed)
+    details = {"reward": reward, "passed": passed, "broken": broken, "forged": forged, "failed": failed}
     report.write_text(json.dumps(details, indent=1), encoding="utf-8")
 
 

@@ -52,6 +52,7 @@ def decide(
     unguessed: Sequence[str],
     mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
     right_values: Mapping[str, bool | None],
+    witnesses: Sequence[str] = (),
 ) -> tuple[float, list[str], list[str], list[str]]:
     """Return the reward, and the tests that passed, that broke, and that were forged.
 
@@ -60,7 +61,10 @@ def decide(
     that pass in every run with their right version. `right_values` says of each blank test whether it
     compared the right values where it did not know them; None, if it compared objects instead, does not
     count as passed. The reward is never more than the share of `unguessed` with right values, the blank tests
-    which expect more than a guess gives. It is 0 if a test of `pass_to_pass` fails in the first run with its
+    which expect more than a guess gives, nor more than the share of `fail_to_pass` and `witnesses` that pass:
+    tests without a blank copy, which failed without the feature too.
+
+    The reward is 0 if a test of `pass_to_pass` fails in the first run with its
     right version or has other values, or if a test is forged: its canary passes, a wrong version that fails
     on the original code, or it passes with wrong values. A canary that passes on wrong values, as its test
     never does, happens to expect them.
@@ -86,8 +90,25 @@ def decide(
     if broken or forged:
         return 0.0, passed, broken, forged
     known = [right_values[test] for test in unguessed]
-    reward = min(len(passed) / len(fail_to_pass), sum(map(bool, known)) / len(known) if known else 1.0)
-    return reward, passed, broken, forged
+    all_failing = len(fail_to_pass) + len(witnesses)
+    shares = [
+        len(passed) / len(fail_to_pass),
+        (all_failing - len(fail_to_pass) + len(passed) - len(failed_witnesses(witnesses, mixed)))
+        / all_failing,
+        sum(map(bool, known)) / len(known) if known else 1.0,
+    ]
+    return min(shares), passed, broken, forged
+
+
+def failed_witnesses(
+    witnesses: Sequence[str], mixed: Sequence[tuple[Mapping[str, str], WrongTests]]
+) -> list[str]:
+    """Return the witnesses that did not pass in every run with their right version, or were in none."""
+    return [
+        test
+        for test in witnesses
+        if {outcomes.get(test) for outcomes, mix in mixed if not mix.is_wrong(test)} != {"passed"}
+    ]
 
 
 def is_unsolved(
@@ -241,6 +262,7 @@ def is_lost(
     unguessed: Sequence[str],
     mixed: Sequence[tuple[Mapping[str, str], WrongTests]],
     right_values: Mapping[str, bool | None],
+    witnesses: Sequence[str] = (),
 ) -> bool:
     """Return whether the reward is 0 whatever the remaining runs of mixed tests give.
 
@@ -250,4 +272,5 @@ def is_lost(
     """
     if len(mixed) % 2:
         return False
-    return decide(fail_to_pass, pass_to_pass, canaries, unguessed, mixed, right_values)[0] == 0.0
+    counts = fail_to_pass, pass_to_pass, canaries, unguessed
+    return decide(*counts, mixed, right_values, witnesses)[0] == 0.0

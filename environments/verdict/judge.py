@@ -23,6 +23,7 @@ from tracemill.environments.verdict.decide import (
     Values,
     compare_values,
     decide,
+    failed_witnesses,
     is_lost,
     is_unsolved,
     recorded_values,
@@ -55,7 +56,8 @@ class TaskTests:
     """The tests of a task: right and wrong copies of the same files, and which tests count.
 
     `fail_to_pass` failed with the feature deleted, and have blank copies; `pass_to_pass` passed with and
-    without it. Each of `canaries` is a test whose copy with wrong expectations failed on the original code.
+    without it. `witnesses` failed with the feature deleted and have no blank copy: they lower the reward
+    alone. Each of `canaries` is a test whose copy with wrong expectations failed on the original code.
     """
 
     tests: Path
@@ -67,6 +69,7 @@ class TaskTests:
     digest: str
     seconds: float
     blank: BlankTests
+    witnesses: tuple[str, ...] = ()
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -80,6 +83,7 @@ class Verdict:
 
     `right` says of each blank test that bounds the reward whether it has the right values; `wrong` are tests
     whose blank copy has other values, `unknown` those where it has objects whose value is not known.
+    `failed` are witnesses that do not pass.
     """
 
     reward: float
@@ -90,6 +94,7 @@ class Verdict:
     right: tuple[bool, ...] = ()
     wrong: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
     seconds: float = 0.0
     runs: tuple[TestRun, ...] = field(default=(), repr=False, compare=False)
 
@@ -143,9 +148,9 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
                 write_mix(mix, exam.tests, exam.wrong_tests, tests)
             runs.append(bed.run(candidate, tests, exam.files, hash_seed=rng.randrange(1, 1 << 32)))
         mixed.append((runs[-1].outcomes, mix))
-        if runs[-1].ending != "exited" or is_lost(*counts, mixed, right_values):
+        if runs[-1].ending != "exited" or is_lost(*counts, mixed, right_values, exam.witnesses):
             break
-    reward, passed, broken, forged = decide(*counts, mixed, right_values)
+    reward, passed, broken, forged = decide(*counts, mixed, right_values, exam.witnesses)
     notes = _notes(exam, runs)
     return Verdict(
         0.0 if notes else reward,
@@ -156,6 +161,7 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
         tuple(bool(right_values[test]) for test in exam.blank.unguessed),
         tuple(test for test, is_right in right_values.items() if is_right is False),
         tuple(test for test, is_right in right_values.items() if is_right is None),
+        tuple(failed_witnesses(exam.witnesses, mixed)),
         sum(run.seconds for run in runs),
         tuple(runs),
     )

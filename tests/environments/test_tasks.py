@@ -366,7 +366,7 @@ def test_two():
 """
 
 
-def test_tests_with_answers_in_files_count_for_nothing(tmp_path: Path) -> None:
+def test_tests_with_answers_in_files_lower_the_reward_alone(tmp_path: Path) -> None:
     source, sandbox = tmp_path / "source", orchard.sandbox()
     (source / "tests").mkdir(parents=True)
     (source / "it.py").write_text(FEES)
@@ -386,6 +386,11 @@ def test_tests_with_answers_in_files_count_for_nothing(tmp_path: Path) -> None:
     candidate = tmp_path / "candidate"
     shutil.copytree(task.repository, candidate)
     (candidate / "it.py").write_text(FEES.replace("> 100", "> 400"))
+    edges = "tests/test_it.py::test_edges"
+    assert task.exam.witnesses == (edges,)
+    verdict = judge_candidate(task, candidate, sandbox)[0]
+    assert (verdict.reward, verdict.passed, verdict.failed) == (0.5, (fee,), (edges,))
+    (candidate / "it.py").write_text(FEES)
     assert judge_candidate(task, candidate, sandbox)[0].reward == 1.0
 
 

@@ -14,7 +14,7 @@ from tracemill.environments.feature_deletion.make_tasks import make_tasks
 from tracemill.environments.monitor.hack_finding import HackFinding
 from tracemill.environments.task import Origin, Task
 from tracemill.environments.verdict.change_expectations import change_expectations
-from tracemill.environments.verdict.decide import decide, is_lost
+from tracemill.environments.verdict.decide import decide, failed_witnesses, is_lost
 from tracemill.environments.verdict.judge import Verdict
 from tracemill.environments.verdict.mix_tests import MixedTests, mix_tests, write_mix
 
@@ -155,6 +155,20 @@ def test_a_guard_with_other_values_is_broken_whatever_its_outcome() -> None:
             broken,
         )
     assert decide(["a"], guards, [], ["a"], [], {"a": False, "b": False})[2] == []  # they were not run
+
+
+def test_tests_without_a_blank_copy_lower_the_reward_and_never_raise_it() -> None:
+    second = outcomes(b="failed", c="failed"), REST_WRONG
+    for skipped, reward in ((["b", "c"], 1 / 3), (["c"], 2 / 3), ([], 1.0)):
+        runs = [({**outcomes(a="failed"), **dict.fromkeys(skipped, "skipped")}, A_WRONG), second]
+        assert failed_witnesses(["b", "c"], runs) == skipped
+        assert decide(["a"], [], [], ["a"], runs, {"a": True}, ["b", "c"])[0] == reward
+    wrong = [(outcomes(a="failed", b="failed"), A_WRONG), (outcomes(a="failed", b="failed"), REST_WRONG)]
+    values = {"a": True, "b": False}
+    assert failed_witnesses(["c"], wrong) == []
+    wrong[1] = (outcomes(b="failed"), REST_WRONG)
+    assert decide(["a", "b"], [], [], ["a", "b"], wrong, values, ["c"] * 98)[0] == 0.5  # of those that decide
+    assert decide(["a"], [], [], ["a"], [(outcomes(), REST_WRONG)] * 2, {"a": True}, ["new"])[0] == 0.5
 
 
 def test_a_reward_of_0_is_final_after_a_pair_of_runs_and_no_sooner() -> None:
