@@ -62,7 +62,7 @@ class EpisodeJudgement:
             ],
             "broke": list(verdict.broken),
             "failed": [each for each in failed if each not in verdict.unknown],
-            "does not count (other objects than the original's, or a text that answers other tests too)": [
+            "not right (no object as the original's, or a text that answers other tests too)": [
                 each for each in failed if each in verdict.unknown
             ],
             "lowers the reward (failed, without a blank copy)": list(verdict.failed),

@@ -367,7 +367,7 @@ def test_a_reward_below_one_has_its_reasons() -> None:
     assert failed.reasons(("t::a", "t::b"))[1:] == []
     unknown = EpisodeJudgement(Verdict(0.5, ("t::a",), (), unknown=("t::b",)), ())
     assert unknown.reasons(("t::a", "t::b")) == [
-        "does not count (other objects than the original's, or a text that answers other tests too): t::b"
+        "not right (no object as the original's, or a text that answers other tests too): t::b"
     ]
     forged = EpisodeJudgement(Verdict(0.0, (), (), ("t::a", "t::b"), wrong=("t::b",)), ())
     assert forged.reasons(()) == [

@@ -115,6 +115,7 @@ def make(
                 f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
                 f"{len(exam.fail_to_pass)} tests decide, {len(exam.blank.unguessed)} beyond a guess, "
                 f"{len(exam.pass_to_pass)} guard"
+                + (f", {len(exam.witnesses)} more lower the reward" if exam.witnesses else "")
             )
     typer.echo(f"tasks made {report.made} of {report.tried} {'rows' if rows else 'features'} tried")
     for reason, count in report.refused.most_common():
