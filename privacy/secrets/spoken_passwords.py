@@ -145,7 +145,7 @@ _TOLD = build_rule_pattern(
     r"(?:(?P<q>[\"'`])(?P<w>[^\"'`\n]{5,40})(?P=q)|(?P<v>[^\s\"'`,;()<>{}\[\]$]{5,40}?)(?=[,;.!?]?(?:\s|$)))"
 )
 _SAYS = LazyPattern(rf"(?i:{_PASSWORDS})")
-_ADJECTIVE = LazyPattern(r"-(?:[a-z]+(?:ed|ing|ive|able|less|ent)|only|like|free|safe|text|code|specific)$")
+_ADJECTIVE = LazyPattern(r"[a-z0-9]+-(?:[a-z]+(?:ed|ing|ive|able|less|ent)|only|like|free|safe|text|code|specific)")
 _JOINED = LazyPattern(r"[^\W_][-_.&=/~+][^\W_]|[a-z][A-Z]")
 
 
@@ -163,7 +163,7 @@ def find_told_passwords(view: TextView) -> Iterator[Span]:
 
 
 def _is_told(value: str, *, quoted: bool) -> bool:
-    if _ADJECTIVE.search(value):
+    if _ADJECTIVE.fullmatch(value):
         return False  # `base64-encoded`
     if is_joined_words(value):
         return quoted or _JOINED.search(value) is not None
@@ -298,7 +298,7 @@ def _value_below(text: str, start: int) -> Span | None:
 
 def _is_said(value: str) -> bool:
     """Tell whether a value after a word for a password is chosen words, or letters, digits and marks at random."""
-    return not _ADJECTIVE.search(value) and (is_chosen_password(value) or is_odd_password(value))
+    return is_chosen_password(value) or is_odd_password(value)
 
 
 def is_login_value(value: str) -> bool:
