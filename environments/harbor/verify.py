@@ -147,11 +147,10 @@ def main() -> None:
     mixes = mixes_of(counted, canaries, HERE / "right", HERE / "wrong", lambda: bool(secrets.randbits(1)))
     mixed: list[tuple[dict, MixedTests]] = []
     found, values, guards = {}, {}, {*exam["pass_to_pass"]}
+    deciding = sum(group[0] not in guards for group in exam["groups"])
     # before any others, so that nothing in reach of the candidate ever held an answer
     for place, group in enumerate(exam["groups"]):
-        if group[0] in guards and is_unsolved(
-            exam["unguessed"], found, compare_values(exam["blank"], values)
-        ):
+        if place == deciding and is_unsolved(exam["unguessed"], found, compare_values(exam["blank"], values)):
             break
         ended, compared = run(exam, [group[0].partition("::")[0]], HERE / "blank" / str(place))
         found |= {test: ended.get(test, "") for test in group}

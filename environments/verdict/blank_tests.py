@@ -11,7 +11,7 @@ tests hold.
 """
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -49,22 +49,24 @@ _WITH_MESSAGE |= {"assertIsNotNone": 1, "assertIsInstance": 2, **dict.fromkeys(M
 """Arguments of methods that may have a message behind them."""
 
 
-def answer_tables(files: Mapping[str, str]) -> dict[str, Set[str]]:
-    """Return by file the names of tables that hold what some test expects."""
-    return {file: _blank(_tree(text)) for file, text in files.items()}
+@dataclass(frozen=True)
+class FileAnswers:
+    """What a file of tests expects: names of tables that hold it, and texts asked for, by what is asked."""
+
+    tables: Set[str]
+    asked: Mapping[str, Set[str]]
 
 
-def asked_texts(files: Mapping[str, str]) -> dict[str, Mapping[str, Set[str]]]:
-    """Return by file, and by what is asked of a value, the texts of the literals that its tests ask for."""
-    found: dict[str, Mapping[str, Set[str]]] = {}
+def find_answers(files: Mapping[str, str]) -> dict[str, FileAnswers]:
+    """Return by file what its tests expect."""
+    found: dict[str, FileAnswers] = {}
     for file, text in files.items():
-        asked: dict[str, str] = {}
-        _blank(_tree(text), asked)
-        kinds = {number.rpartition(" ")[0] for number in asked}
-        found[file] = {
-            kind: {text for number, text in asked.items() if number.rpartition(" ")[0] == kind}
-            for kind in kinds
-        }
+        numbered: dict[str, str] = {}
+        tables = _blank(_tree(text), numbered)
+        asked: defaultdict[str, set[str]] = defaultdict(set)
+        for number, literal in numbered.items():
+            asked[number.rpartition(" ")[0]].add(literal)
+        found[file] = FileAnswers(tables, asked)
     return found
 
 

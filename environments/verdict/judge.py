@@ -122,9 +122,10 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
     values: dict[str, Mapping[str, Sequence[str]]] = {}
     outcomes: dict[str, str] = {}
     guards = {*exam.pass_to_pass}
+    deciding = sum(group[0] not in guards for group in exam.blank.groups)
     # before any others, so that nothing in reach of the candidate ever held an answer
     for place, group in enumerate(exam.blank.groups):
-        if group[0] in guards and is_unsolved(
+        if place == deciding and is_unsolved(
             exam.blank.unguessed, outcomes, compare_values(exam.blank.expected, values)
         ):
             break

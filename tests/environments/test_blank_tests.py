@@ -28,7 +28,7 @@ from tracemill.environments.sandbox.python_runtime import (
 )
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task
-from tracemill.environments.verdict.blank_tests import answer_tables, blank_test
+from tracemill.environments.verdict.blank_tests import blank_test, find_answers
 from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved, recorded_values
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import Verdict, judge
@@ -75,7 +75,8 @@ NEAR, ALMOST = "near:1e-06:1e-12", "near:0:5e-08"
 
 
 def blank_files(files: Mapping[str, str], test: tuple[str, str]) -> dict[str, BlankSource]:
-    return blank_test(files, test, answer_tables(files), {"gone"})
+    tables = {file: answers.tables for file, answers in find_answers(files).items()}
+    return blank_test(files, test, tables, {"gone"})
 
 
 def blank(source: str, test: str = "test_it") -> str:
