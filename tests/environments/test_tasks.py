@@ -157,6 +157,23 @@ def test_programs_with_more_rights_give_none_in_harbors_verifier(orchard_tasks: 
     assert ended.stdout.split() == ["NoNewPrivs:", "1"], ended.stderr
 
 
+def test_harbors_verifier_names_the_folder_that_keeps_its_user_from_python(
+    orchard_tasks: list[Task], worktree: Path
+) -> None:
+    closed = worktree / "closed"
+    (closed / "bin").mkdir(parents=True)
+    program = closed / "bin" / "python"
+    program.touch()
+    folder = orchard_tasks[0].folder / "tests"
+    code = f"import verify\nprint(verify.closed_to_others(verify.Path({str(program)!r})))"
+    said = []
+    for mode in (0o755, 0o700):
+        closed.chmod(mode)
+        ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+        said.append(ended.stdout.strip() or ended.stderr)
+    assert said == ["None", str(closed)]
+
+
 def test_changed_tests_are_refused(orchard_tasks: list[Task], tmp_path: Path) -> None:
     copied = tmp_path / "task"
     shutil.copytree(orchard_tasks[0].folder, copied)
