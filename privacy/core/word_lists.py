@@ -150,3 +150,14 @@ SAMPLE_NAMES = _words(
     john.doe jane.doe johndoe janedoe foo.bar first.last firstname.lastname bot password pass pwd secret token
     """
 )
+
+TRANSCRIBED = {
+    "\xe4": "ae",
+    "\xf6": "oe",
+    "\xfc": "ue",
+    "\xf8": "oe",
+    "\xe5": "aa",
+    "\xdf": "ss",
+    "\xe6": "ae",
+}
+"""Letters as addresses and names of fields write them."""

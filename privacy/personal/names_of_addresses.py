@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
-from tracemill.privacy.core.word_lists import COMMON_WORDS
+from tracemill.privacy.core.word_lists import COMMON_WORDS, TRANSCRIBED
 from tracemill.privacy.personal.emails_and_ips import DOMAIN_PROBE, iter_addresses
 from tracemill.privacy.personal.labelled_data import is_person
 
@@ -18,15 +18,6 @@ _WORD = LazyPattern(
 _LEAST = 6  # letters of a local part
 _MOST_WORDS = 6  # of a name, joined by a blank or a hyphen
 _JOINTS = frozenset((" ", "-"))
-_SPELLINGS = {
-    "\xe4": "ae",
-    "\xf6": "oe",
-    "\xfc": "ue",
-    "\xf8": "oe",
-    "\xe5": "aa",
-    "\xdf": "ss",
-    "\xe6": "ae",
-}
 _ACCOUNT = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*")
 
 
@@ -113,7 +104,7 @@ def _gives(first: frozenset[str], last: frozenset[str], letters: str) -> bool:
 def _spellings(word: str) -> frozenset[str]:
     """Return a word in plain small letters, with accents left out and as `ae`, `oe`, `ue`."""
     small = word.lower()
-    spelt = _fold(small), _fold("".join(_SPELLINGS.get(each, each) for each in small))
+    spelt = _fold(small), _fold("".join(TRANSCRIBED.get(each, each) for each in small))
     return frozenset(each for each in spelt if each)
 
 

@@ -5,6 +5,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from tracemill.privacy.core.word_lists import TRANSCRIBED
+
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.replace("_", " ") for word in text.split())
@@ -68,21 +70,12 @@ _WRITTEN = _words(
     kontaktinis_asmuo vardas_pavard\u0117 h\u1ecd_t\xean h\u1ecd_v\xe0_t\xean b\u1ec7nh_nh\xe2n kh\xe1ch_h\xe0ng ng\u01b0\u1eddi_nh\u1eadn nama_lengkap nama pasien pelanggan siswa penerima tamu pengirim
     """
 )
-_TRANSCRIBED = {
-    "\xe4": "ae",
-    "\xf6": "oe",
-    "\xfc": "ue",
-    "\xf8": "oe",
-    "\xe5": "aa",
-    "\xdf": "ss",
-    "\xe6": "ae",
-}
 _LEAST = 5  # letters of a word that is also searched without its accents
 
 
 def _in_ascii(word: str) -> set[str]:
     """Return a word as names of fields and columns spell it: with `ae`, `oe`, `ue`, or without accents."""
-    transcribed = "".join(_TRANSCRIBED.get(letter, letter) for letter in word)
+    transcribed = "".join(TRANSCRIBED.get(letter, letter) for letter in word)
     plain = (
         unicodedata.normalize("NFKD", each.replace("\u0142", "l").replace("\u0131", "i"))
         for each in (word, transcribed)

@@ -145,7 +145,9 @@ _TOLD = build_rule_pattern(
     r"(?:(?P<q>[\"'`])(?P<w>[^\"'`\n]{5,40})(?P=q)|(?P<v>[^\s\"'`,;()<>{}\[\]$]{5,40}?)(?=[,;.!?]?(?:\s|$)))"
 )
 _SAYS = LazyPattern(rf"(?i:{_PASSWORDS})")
-_ADJECTIVE = LazyPattern(r"[a-z0-9]+-(?:[a-z]+(?:ed|ing|ive|able|less|ent)|only|like|free|safe|text|code|specific)")
+_ADJECTIVE = LazyPattern(
+    r"[a-z0-9]+-(?:[a-z]+(?:ed|ing|ive|able|less|ent)|only|like|free|safe|text|code|specific)"
+)
 _JOINED = LazyPattern(r"[^\W_][-_.&=/~+][^\W_]|[a-z][A-Z]")
 
 
