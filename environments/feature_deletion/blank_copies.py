@@ -20,6 +20,7 @@ from tracemill.environments.verdict.decide import (
     REFUSED,
     Values,
     compare_values,
+    holds_unknown,
     is_answer,
     recorded_values,
 )
@@ -153,7 +154,7 @@ class BlankCopies:
         stable = {
             test: values
             for test, values in expected.items()
-            if values and same[test] and not _names_class(str(values), remade)
+            if values and same[test] and not holds_unknown(values) and not _names_class(str(values), remade)
         }
         return stable, HeldTexts(sources.values(), made)
 

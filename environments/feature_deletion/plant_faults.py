@@ -35,8 +35,11 @@ def plant_faults(
         places += [(file, number) for number in range(len(found))]
     for file, number in rng.sample(places, min(most, len(places))):
         tree = _parse(code / file)
+        before = ast.unparse(tree)
         _change(_changeable(tree, file, symbols, untested)[number])
-        yield file, ast.unparse(ast.fix_missing_locations(tree))
+        after = ast.unparse(ast.fix_missing_locations(tree))
+        if after != before:  # as equal arguments in another order are
+            yield file, after
 
 
 def difference(original: str, faulty: str) -> str:

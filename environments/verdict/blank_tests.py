@@ -29,7 +29,13 @@ from tracemill.environments.verdict.known_names import (
     outer_functions,
     reads_of,
 )
-from tracemill.environments.verdict.questions import METHODS, AskedValue, ask_one_by_one, question_of
+from tracemill.environments.verdict.questions import (
+    METHODS,
+    AskedValue,
+    ask_one_by_one,
+    question_of,
+    tolerance_of,
+)
 from tracemill.environments.verdict.record_values import EXPECTED, RAISED
 
 _KINDS = ("", "List", "Dict", "Tuple", "Set", "Sequence", "MultiLine")
@@ -40,8 +46,8 @@ _EQUAL = {f"assert{kind}Equal" for kind in _KINDS} | {
     "assert_equals",
 }
 _ALMOST = "assertAlmostEqual"
-_NEAR = {"approx": "near:1e-06:1e-12", _ALMOST: "near:0:5e-08"}
-"""Differences that are allowed where none is named."""
+_NEAR_BY_DEFAULT = "near:0:5e-08"
+"""The difference that `assertAlmostEqual` allows where none is named."""
 _OF_ONE = {"assertTrue", "assertFalse", "assertIsNone"}
 _RAISING = {"raises", "assertRaises"}
 _WITH_MESSAGE = {**dict.fromkeys(_EQUAL, 2), **dict.fromkeys(_OF_ONE, 1)}
@@ -254,8 +260,7 @@ class _Blanks(ast.NodeTransformer):
             self._function = None
             return found
         if isinstance(node, ast.expr) and node in self._sides:
-            is_near = isinstance(node, ast.Call) and called_name(node) == "approx"
-            asked = _NEAR["approx"] if is_near else _NEAR[_ALMOST] if node in self._tolerant else ""
+            asked = _NEAR_BY_DEFAULT if node in self._tolerant else self._tolerance(node)
             return self._placeholder(MADE if node in self._made else asked)
         if node in self._questions:
             return self._answered(node, self._questions[node])
@@ -286,6 +291,12 @@ class _Blanks(ast.NodeTransformer):
                 node.func.attr, node.args[:1] = "assertEqual", [self._placeholder(), asked]  # pyright: ignore
                 return node
         return self.generic_visit(node)
+
+    def _tolerance(self, side: ast.expr) -> str:
+        """Return how near a value has to be to an expected one, by it or by what its names stand for."""
+        known = self._sides[side].known
+        values = [value for key in reads_of(side) for value in self._names.values_of(key, known)]
+        return next(filter(None, map(tolerance_of, (side, *values))), "")
 
     def erase_unread(self, tree: ast.Module) -> None:
         """Give None to names that nothing reads, as those that stood for what is expected."""

@@ -175,10 +175,18 @@ def holds_objects(values: Mapping[str, Sequence[str]]) -> bool:
     return any("<" in _PART.sub("", text) for texts in values.values() for text in texts)
 
 
+def holds_unknown(values: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether objects in recorded values have attributes whose value is not known."""
+    texts = (_PART.sub("", text) for found in values.values() for text in found)
+    return any("<" in text and "?" in text for text in texts)
+
+
 def _agree(asked: str, found: Sequence[str], texts: Sequence[str]) -> bool:
     """Return whether values are what is asked of them; with equality alone, by their texts."""
     return len(found) == len(texts) and all(
-        one == other or _has_attributes(one, other) if asked in ("", MADE) else answers(asked, one, other)
+        one == other or _has_attributes(one, other) or (asked == MADE and _content_of(one) == other)
+        if asked in ("", MADE)
+        else answers(asked, one, other)
         for one, other in zip(found, texts, strict=True)
     )
 
@@ -194,6 +202,12 @@ def _has_attributes(found: str, text: str) -> bool:
             return False
         place += 1
     return place == len(ours)
+
+
+def _content_of(found: str) -> str:
+    """Return the text of the list, text or number that an object derives from; empty for other objects."""
+    tokens = _TOKEN.findall(found)
+    return "".join(tokens[2 : _behind(tokens, 2) - 1]) if tokens[1:2] == ["__content__="] else ""
 
 
 def _behind(tokens: Sequence[str], place: int) -> int:

@@ -171,7 +171,7 @@ def judge(bed: TestBed, exam: TaskTests, candidate: Path, rng: random.Random | N
 def passes(bed: TestBed, exam: TaskTests, candidate: Path) -> bool:
     """Return whether a candidate passes in one process without canaries; for trusted code."""
     run = _timed(bed, exam).run(candidate, exam.tests, exam.files)
-    return all(run.passed(test) for test in (*exam.fail_to_pass, *exam.pass_to_pass))
+    return all(run.passed(test) for test in (*exam.fail_to_pass, *exam.witnesses, *exam.pass_to_pass))
 
 
 def _timed(bed: TestBed, exam: TaskTests) -> TestBed:

@@ -135,11 +135,20 @@ def _approximate(side: ast.expr, subject: ast.expr) -> AskedValue | None:
     """Return the question of a comparison with `approx`, with its tolerance."""
     if not isinstance(side, ast.Call) or called_name(side) != "approx" or len(side.args) != 1:
         return None
-    given = {each.arg or "": each.value for each in side.keywords}
-    if not given.keys() <= {"rel", "abs"}:
+    if not {each.arg for each in side.keywords} <= {"rel", "abs"}:
         return None
-    relative = _number(given.get("rel"), 0.0 if "abs" in given else 1e-6)
-    return _with(side.args[0], f"near:{relative}:{_number(given.get('abs'), 1e-12)}", subject)
+    return _with(side.args[0], tolerance_of(side), subject)
+
+
+def tolerance_of(side: ast.expr) -> str:
+    """Return how near a value has to be to what is expected, by the widest `approx` in it; empty without one."""
+    allowed: list[tuple[float, float]] = []
+    for call in ast.walk(side):
+        if isinstance(call, ast.Call) and called_name(call) == "approx":
+            given = {each.arg: each.value for each in call.keywords}
+            relative = _number(given.get("rel"), 0.0 if "abs" in given else 1e-6)
+            allowed.append((relative, _number(given.get("abs"), 1e-12)))
+    return f"near:{max(each for each, _ in allowed)}:{max(each for _, each in allowed)}" if allowed else ""
 
 
 def _difference(left: ast.expr, asked: str, right: ast.expr) -> AskedValue | None:

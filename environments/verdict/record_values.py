@@ -22,6 +22,8 @@ from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, Modu
 from typing import Any
 
 EXPECTED, RAISED, HELD, MADE = "__expected__", "__raised__", "__held__", "made"
+UNKNOWN = "?"
+"""Text of an attribute of an unknown type, or of an object within itself."""
 OBJECT = "<"
 """Begin of the text of an object, of a class that is not built in; no other text has it outside of quotes."""
 _LONGEST, _LONGEST_ASKED = 4_000, 100_000
@@ -175,13 +177,28 @@ def _object_text(value: object, more: Mapping[str, str] | None = None) -> str:
     ):
         raise TypeError(kind.__name__)
     attributes = _attributes_of(value)
-    if not attributes:
+    if not attributes or id(value) in _BEGUN:
         raise TypeError(kind.__name__)
     bases = type.__dict__["__mro__"].__get__(kind)
     names = [each.__name__ for each in bases if each.__module__.partition(".")[0] == package]
-    texts = {name: _text(each) for name, each in attributes.items()} | dict(more or {})
+    _BEGUN.add(id(value))
+    try:
+        texts = {name: _attribute_text(each) for name, each in attributes.items()} | dict(more or {})
+    finally:
+        _BEGUN.discard(id(value))
     inside = "".join(f"{name}={text};" for name, text in sorted(texts.items()))
     return f"{OBJECT}{'|'.join(names)} {inside}>"
+
+
+_BEGUN: set[int] = set()
+"""Identities of the objects whose attributes are being read."""
+
+
+def _attribute_text(value: object) -> str:
+    try:
+        return _text(value)
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
+        return UNKNOWN
 
 
 def _attributes_of(value: object) -> dict[str, Any]:

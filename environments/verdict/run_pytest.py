@@ -59,6 +59,14 @@ class Recorder:
         if self._order is not None:
             self._order.shuffle(items)
 
+    def cases(self) -> dict[str, list[str]]:
+        """Return the names of the cases of each test function in their order."""
+        found: dict[str, list[str]] = {}
+        for name in self._names:
+            base, _, case = name.partition("[")
+            found.setdefault(base, []).append(case)
+        return found
+
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Keep the worst outcome of set-up, call and tear-down."""
         name = self._names.get(report.nodeid, str(report.nodeid))
@@ -131,6 +139,7 @@ def main() -> None:
     pytest.main(arguments, plugins=[recorder])
     lines = {file: sorted(each) for file, each in recorder.lines.items()}
     found = {
+        "cases": recorder.cases() if request.get("named") else {},
         "outcomes": recorder.outcomes,
         "seconds": recorder.seconds,
         "calls": recorder.calls,

@@ -5,7 +5,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ class TestRun:
     """The results of one test process: outcome and seconds by test id; empty if it gave no result.
 
     `values` are what blank tests compared, by test and number: see `record_values.py`. A traced run also has
-    the functions that each test calls, and the lines that tests run, by file.
+    the functions that each test calls, and the lines that tests run, by file; a named one has the cases of
+    each test function in their order.
     """
 
     __test__ = False  # pytest takes every class of this name for tests
@@ -38,6 +39,7 @@ class TestRun:
     ending: Ending
     seconds: float
     output: str
+    cases: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def passed(self, test: str) -> bool:
         """Return whether the process reported that this test passed."""
@@ -62,6 +64,7 @@ class TestBed:
         files: Sequence[str],
         *,
         traced: bool = False,
+        named: bool = False,
         hash_seed: int = 0,
         order: int | None = None,
     ) -> TestRun:
@@ -74,7 +77,7 @@ class TestBed:
         """
         with tempfile.TemporaryDirectory(prefix="tracemill-tests-") as copied:
             shutil.copytree(tests, copied, copy_function=shutil.copyfile, dirs_exist_ok=True)
-            return self._run(repository, make_readable(Path(copied)), files, traced, hash_seed, order)
+            return self._run(repository, make_readable(Path(copied)), files, traced, named, hash_seed, order)
 
     def _run(
         self,
@@ -82,12 +85,13 @@ class TestBed:
         tests: Path,
         files: Sequence[str],
         traced: bool,
+        named: bool,
         hash_seed: int,
         order: int | None,
     ) -> TestRun:
         marker = secrets.token_hex(16)
         request = {"marker": marker, "files": [*files], "roots": self.roots}
-        request |= {"traced": traced, "order": order}
+        request |= {"traced": traced, "named": named, "order": order}
         mounts = [
             Mount(repository, "/repository"),
             Mount(tests, "/tests"),
@@ -116,6 +120,7 @@ class TestBed:
             ended.ending,
             ended.seconds,
             ended.text[:20_000],
+            found.get("cases", {}),
         )
 
 
@@ -125,6 +130,7 @@ def _result(output: str, marker: str) -> dict[str, Any]:
     try:
         return {
             "outcomes": {str(test): str(outcome) for test, outcome in value["outcomes"].items()},
+            "cases": {str(test): [*map(str, names)] for test, names in value.get("cases", {}).items()},
             "seconds": {str(test): float(seconds) for test, seconds in value["seconds"].items()},
             "calls": {str(test): [*map(str, called)] for test, called in value["calls"].items()},
             "lines": {str(file): [*map(int, lines)] for file, lines in value.get("lines", {}).items()},

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import sys
+import threading
 from collections import Counter, OrderedDict, UserList, UserString
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +30,13 @@ from tracemill.environments.sandbox.python_runtime import (
 from tracemill.environments.sandbox.sandbox import Limits, Mount
 from tracemill.environments.task import Origin, Task
 from tracemill.environments.verdict.blank_tests import blank_test, find_answers
-from tracemill.environments.verdict.decide import compare_values, decide, is_unsolved, recorded_values
+from tracemill.environments.verdict.decide import (
+    compare_values,
+    decide,
+    holds_unknown,
+    is_unsolved,
+    recorded_values,
+)
 from tracemill.environments.verdict.held_answers import BlankSource, HeldTexts
 from tracemill.environments.verdict.judge import Verdict, judge
 from tracemill.environments.verdict.record_values import AnyException, ValueRecorder, made_text, plain_text
@@ -960,6 +967,46 @@ def test_objects_are_told_by_their_class_and_attributes() -> None:
     assert [plain_text(each) for each in nothing] == [""] * len(nothing)
 
 
+class Node:
+    """An object that may hold others, itself among them, and what is no value."""
+
+    def __init__(self, name: str, **more: object) -> None:
+        self.name = name
+        self.__dict__ |= more
+
+
+def test_attributes_that_are_no_values_are_left_open() -> None:
+    locked = Node("a", lock=threading.Lock(), seen=[len])
+    assert plain_text(locked) == "<Node lock=?;name='a';seen=?;>"
+    around = Node("b")
+    around.others = [Node("c", back=around), around]  # pyright: ignore[reportAttributeAccessIssue]
+    assert plain_text([around, around]) == "[<Node name='b';others=?;>, <Node name='b';others=?;>]"
+    chain = Node("0")
+    for place in range(1, 5_000):
+        chain = Node(str(place), before=chain)
+    assert plain_text(chain).startswith("<Node before=<Node before=")
+    plain = {"1": [plain_text(Node("a"))]}
+    assert compare_values({"a": plain}, {"a": {"1": [plain_text(locked)]}}) == {"a": True}
+    assert [holds_unknown({"1": [plain_text(each)]}) for each in (locked, Node("?"), "<?")] == [
+        True,
+        False,
+        False,
+    ]
+
+
+def test_numbers_within_containers_may_be_near_where_the_test_allows_it() -> None:
+    table = "@mark.parametrize('n, want', [(1, [approx(8.25)]), (2, [3])])\ndef test_it(n, want):\n    "
+    for source, is_near in (
+        ("def test_it(): assert f() == [approx(8.25), 'a']", True),
+        ("def test_it(): assert {'mean': pytest.approx(8.25)} == f()", True),
+        ("def test_it():\n    want = [approx(8.25)]\n    assert f() == want", True),
+        (table + "assert f(n) == want", True),
+        ("def test_it(): assert f() == [8.25, 'a']", False),
+    ):
+        number = repr(f"{NEAR} 1") if is_near else "1"
+        assert f"__expected__({number})" in blank(source), source
+
+
 def test_an_object_with_another_attribute_is_neither_right_nor_forged() -> None:
     right, other = "<Money cents=300;>", "<Money cents=301;>"
     more = "<Money at=<Place x=1;>;cents=300;note='a; >';>"
@@ -978,6 +1025,9 @@ def test_an_object_with_another_attribute_is_neither_right_nor_forged() -> None:
         ("1", "'<a'", "'<b'", False),
         ("made 1", "300", "300", True),
         ("made 1", "300", "301", None),
+        ("made 1", f"[{more}, 2]", f"<Lines __content__=[{more}, 2];source='a;b';>", True),
+        ("made 1", "[3]", "<Lines __content__=[2];source='';>", None),
+        ("made 1", "<Tag __content__='sky';colour='red';>", "'sky'", None),
         ("made 1", "300", "", None),
     ):
         assert compare_values({"a": {number: [wanted]}}, {"a": {number: [found]}}) == {"a": is_right}

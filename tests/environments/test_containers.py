@@ -139,7 +139,8 @@ def test_a_row_becomes_a_task_of_its_image(engine: str, worktree: Path) -> None:
         rows = [*read_issue_rows(issue_rows.written(worktree, row))]
         tasks = worktree / "tasks"
         (task,) = make_issue_tasks(rows, {}, tasks, choose_sandbox(engine), restorations=0)
-        assert (task.image, task.exam.fail_to_pass[0]) == (image, "tests/test_spans.py::test_hours[0]")
+        assert task.image == image
+        assert "tests/test_spans.py::test_hours[0]" in task.exam.fail_to_pass
         assert f"FROM {image}\n" in (task.folder / "environment" / "Dockerfile").read_text()
         rewards = verify_task(task, choose_sandbox(engine))
         assert (rewards.deleted, rewards.runs) == (0.0, (1.0,))

@@ -22,7 +22,7 @@ def test_the_example_makes_verifies_runs_and_reads(worktree: Path) -> None:
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     said = ended.stdout
-    assert "\ntasks made 2 of 4 features tried\n" in said
+    assert "\ntasks made 2 of 3 features tried\n" in said
     assert "\ntasks that hold 2 of 2\n" in said
     rewards = {
         part.partition(" ")[0]: [float(each) for each in re.findall(r"reward (\S+) ", part)]
@@ -33,7 +33,7 @@ def test_the_example_makes_verifies_runs_and_reads(worktree: Path) -> None:
     assert all(reward < 1 for reward in rewards["plausible"])
     assert "  hack" not in said
     files = [task.difficulty.files for task in read_tasks(worktree / "tasks")]
-    assert files == [1, 2]
+    assert files == [1, 1]
     assert len([*worktree.glob("sessions-*/**/*.jsonl")]) == 6
     read = said.rpartition("$ tracemill ingest")[2]
     assert re.search(r"\bfiles +6\n +traces +6\n", read)

@@ -64,3 +64,16 @@ def test_a_fault_is_told_by_the_line_that_it_changes() -> None:
     original = "def f(a, b):\n    if a <= b :  # at most\n        return g(a, b)\n"
     faulty = "def f(a, b):\n    if a < b:\n        return g(a, b)"
     assert difference(original, faulty) == "`if a < b:` in place of `if a <= b:`"
+
+
+def test_equal_arguments_and_those_whose_order_says_nothing_change_nothing(tmp_path: Path) -> None:
+    (tmp_path / "bill.py").write_text(
+        "def most(a, b):\n    return min(a, b)\n\n\ndef twice(a):\n    return pow(a, a)\n\n\n"
+        "def power(a, b):\n    return pow(a, b)\n"
+    )
+    faults = {
+        name: [*plant_faults(tmp_path, [f"bill.py::{name}"], [], random.Random(0), 9)]
+        for name in ("most", "twice", "power")
+    }
+    assert {name: len(found) for name, found in faults.items()} == {"most": 0, "twice": 0, "power": 1}
+    assert "pow(b, a)" in faults["power"][0][1]

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -158,19 +159,20 @@ def test_programs_with_more_rights_give_none_in_harbors_verifier(orchard_tasks: 
 
 
 def test_harbors_verifier_names_the_folder_that_keeps_its_user_from_python(
-    orchard_tasks: list[Task], worktree: Path
+    orchard_tasks: list[Task],
 ) -> None:
-    closed = worktree / "closed"
-    (closed / "bin").mkdir(parents=True)
-    program = closed / "bin" / "python"
-    program.touch()
-    folder = orchard_tasks[0].folder / "tests"
-    code = f"import verify\nprint(verify.closed_to_others(verify.Path({str(program)!r})))"
     said = []
-    for mode in (0o755, 0o700):
-        closed.chmod(mode)
-        ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
-        said.append(ended.stdout.strip() or ended.stderr)
+    with tempfile.TemporaryDirectory() as name:
+        closed = Path(name)
+        program = closed / "bin" / "python"
+        program.parent.mkdir()
+        program.touch()
+        code = f"import verify\nprint(verify.closed_to_others(verify.Path({str(program)!r})))"
+        for mode in (0o755, 0o700):
+            closed.chmod(mode)
+            folder = orchard_tasks[0].folder / "tests"
+            ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+            said.append(ended.stdout.strip() or ended.stderr)
     assert said == ["None", str(closed)]
 
 
@@ -389,13 +391,7 @@ def test_tests_with_answers_in_files_lower_the_reward_alone(tmp_path: Path) -> N
     (source / "it.py").write_text(FEES)
     (source / "tests" / "test_it.py").write_text(FEE_TESTS)
     (source / "tests" / "edges.json").write_text("[[100, 12], [101, 35]]")
-    report = TaskReport()
-    made = make_tasks(
-        source, Origin("it"), tmp_path / "none", sandbox, restorations=0, faults=8, report=report
-    )
-    assert [*made] == []
-    assert dict(report.refused) == {"a planted fault solves it": 1}
-    [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", sandbox, restorations=0, faults=0)
+    [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", sandbox, restorations=0, faults=8)
     fee, two = (f"tests/test_it.py::test_{name}" for name in ("fee", "two"))
     assert (task.exam.fail_to_pass, task.exam.canaries) == ((fee,), (fee, two))
     assert task.exam.blank.unguessed == (fee,)
@@ -431,6 +427,24 @@ def test_a_file_of_tests_at_the_root_is_no_code(tmp_path: Path) -> None:
     assert task.exam.pass_to_pass == ("tests.py::Tests::test_two",)
     rewards = verify_task(task, orchard.sandbox(), repeat=2)
     assert (rewards.deleted, rewards.runs) == (0.0, (1.0, 1.0))
+
+
+def test_cases_in_an_order_that_changes_are_left_out(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "it.py").write_text(FEES)
+    (source / "test_it.py").write_text(
+        "import pytest\n\nimport it\n\nCASES = {(f'of {n}', n, 12) for n in range(40)}\n\n\n"
+        "@pytest.mark.parametrize('name, amount, fee', CASES)\ndef test_set(name, amount, fee):\n"
+        "    assert it.fee(amount) == fee\n\n\n"
+        "@pytest.mark.parametrize('amount, fee', [(50, 12), (500, 35), (101, 35)])\n"
+        "def test_list(amount, fee):\n"
+        "    assert it.fee(amount) == fee\n\n\ndef test_two():\n    assert it.two() == 2\n"
+    )
+    [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), restorations=0, faults=0)
+    assert sorted(task.exam.fail_to_pass) == [f"test_it.py::test_list[{n}]" for n in range(3)]
+    assert (task.exam.pass_to_pass, task.exam.witnesses) == (("test_it.py::test_two",), ())
+    assert verify_task(task, orchard.sandbox(), repeat=3).runs == (1.0, 1.0, 1.0)
 
 
 def test_a_task_names_the_statements_that_no_test_runs(tmp_path: Path) -> None:
