@@ -133,7 +133,7 @@ _PASSPORTS = r"""
 passport|reisepass|ausweis|passeport|pasaporte|passaporte|paszport = (?-i:[A-Z]{0,2}\d[A-Z0-9]{5,8}|[A-Z][A-Z0-9]{6,8}) = passport
 """
 _MONTH = r"(?:jan|feb|f\xe9v|mar|m\xe4r|apr|avr|abr|may|mai|maj|mag|giu|jun|jui|jul|lug|aug|ago|ao\xfb|aou|sep|set|oct|okt|ott|out|ene|gen|nov|dec|d\xe9c|dez|dic)[a-z\xe7\xe9\xfb]{0,7}\.?"
-DATE = rf"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)\d\d|[0-3]?\d(?:\.|er|st|nd|rd|th|\xba)? (?:de |of )?{_MONTH},? (?:de |of )?(?:19|20)\d\d|{_MONTH} [0-3]?\d,? (?:19|20)\d\d|(?:19|20)\d\d(?:\u5e74|\ub144) ?\d{{1,2}}(?:\u6708|\uc6d4) ?\d{{1,2}}(?:\u65e5|\uc77c))"
+DATE = rf"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)\d\d|[0-3]?\d(?:\.|er|st|nd|rd|th|\xba)? (?:de |of )?{_MONTH},? (?:de |of )?(?:19|20)\d\d|{_MONTH} [0-3]?\d(?:st|nd|rd|th)?,? (?:19|20)\d\d|(?:19|20)\d\d(?:\u5e74|\ub144) ?\d{{1,2}}(?:\u6708|\uc6d4) ?\d{{1,2}}(?:\u65e5|\uc77c))"
 """The pattern of a date with its year, in numbers or words."""
 _BIRTH_DATES = rf"""
 date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|bday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|geboortedatum|naissance|nacimiento|nascimento|nascita|data urodzenia|data_urodzenia|f\xf6delsedatum|fodelsedatum|f\xf8dselsdato|fodselsdato|syntym\xe4aika|syntymaaika|n\xe9 le|n\xe9e le|n\xe9(e) le|ne le|nee le|nacido|nacida|nato il|nata il|nascido|nascida|f\xf6dd|f\xf8dt|urodzona|urodzony|syntynyt|geb.|datum narozen\xed|datum_narozeni|datum rodenja = {DATE}|(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]) = -

@@ -92,11 +92,6 @@ _STYLES: tuple[_Style, ...] = (
 )
 
 
-def split_row(text: str, start: int, end: int, sign: str) -> _Cells:
-    """Return the start and end of the cells of a line whose cells a sign separates."""
-    return dict(_STYLES)[sign](text, start, end)
-
-
 def _by_rule(text: str, start: int, end: int) -> _Style | None:
     """Return the style of a table with a rule of dashes in the line below its header; None without one."""
     stop = text.find("\n", end + 1)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.lazy_pattern import LazyPattern
-from tracemill.privacy.core.read_table import Column, TableCell, find_columns_under, split_row
+from tracemill.privacy.core.read_table import Column, TableCell, find_columns_under
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
 from tracemill.privacy.core.table_columns import PERSON_LABEL, column_type
 from tracemill.privacy.core.word_lists import COMMON_WORDS
@@ -32,11 +32,21 @@ _OF_PERSONS = re.compile(
 _PERSONAL = frozenset(
     ("ADDRESS", "PHONE", "NATIONAL_ID", "SSN", "PASSPORT", "BIRTH_DATE", "PATIENT_ID", "BANK_ACCOUNT")
 )
-_NUMBER_FORMS = r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}|\+[1-9]\d{0,2}[\d ()-]{7,16}\d|[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?|[\w.+-]{2,40}@[\w-]{2,40}(?:\.[\w-]{2,24}){1,3}"
-_NUMBER_CELL = LazyPattern(
-    rf"(?:(?P<sign>[,;\t|])[ ]?[\"']?|(?<![^\n])[\"']?)(?:{_NUMBER_FORMS})(?=[\"']? ?(?:(?P<after>[,;\t|])|\r?\n|$))"
+_NUMBER_FORMS = (
+    r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}|\+[1-9]\d{0,2}[\d ()-]{7,16}\d|0[1-9]\d{1,4}[ /-]\d{2,8}(?: \d{2,4}){0,3}"
+    r"|[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,3})?|[\w.+-]{2,40}@[\w-]{2,40}(?:\.[\w-]{2,24}){1,3}|4\d{15}|5[1-5]\d{14}|\d{3} \d{3} \d{3}"
 )
-_FULL_NAME = LazyPattern(PERSON)
+"""Forms of numbers and addresses of persons: social security, telephone, account, e-mail, card."""
+_NUMBER_CELL = LazyPattern(
+    rf"(?:[,;\t|(][ ]?[\"']?|(?<![^\n])[\"']?)(?:{_NUMBER_FORMS})(?=[\"']? ?(?:[,;\t|)]|\r?\n|$))"
+)
+_NAME_CELL = LazyPattern(
+    rf"(?:[,;\t|(][ ]?[\"']?|(?<![^\n])[\"']?)(?P<v>{PERSON})(?=[\"']?[ ]?(?:[,;\t|)]|\r?\n|$))"
+)
+_TITLE_CELL = LazyPattern(
+    rf"(?P<s>[,;\t|])(?:Mrs?|Ms|Miss|Dr|Herr|Frau|Mme|Mlle|Sra?)\.?(?P=s)(?P<v>{_CAPITALISED}(?:[ -]{_CAPITALISED})?)(?P=s)(?P<w>{_CAPITALISED}(?:[ -]{_CAPITALISED})?)(?P=s)"
+)
+_TITLES = frozenset(("Mr", "Mrs", "Ms", "Miss", "Dr", "Prof", "Herr", "Frau", "Mme", "Mlle", "Name"))
 _LONGEST_ROW = 400  # characters
 _LEAST_GIVEN = 0.25
 """The share of the cells that begin with a given name."""
@@ -58,15 +68,22 @@ def find_names_beside_numbers(view: TextView) -> Iterator[Span]:
     """Find names of persons in rows without a header where another cell is a number of a person."""
     text = view.text
     for low, high in view.windows():
-        for found in _NUMBER_CELL.finditer(text, low, high):
-            start, stop = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+        for number in _NUMBER_CELL.finditer(text, low, high):
+            start, stop = text.rfind("\n", 0, number.start()) + 1, text.find("\n", number.end())
             stop = len(text) if stop < 0 else stop
-            sign = found["sign"] or found["after"]
-            if sign is None or stop - start > _LONGEST_ROW:
+            if stop - start > _LONGEST_ROW:
                 continue
-            for a, b in split_row(text, start, stop, sign):
-                if _FULL_NAME.fullmatch(text, a, b) and is_full_name(text[a:b]):
-                    yield Span(a, b, "PERSON")
+            for found in _NAME_CELL.finditer(text, start, stop):
+                if is_full_name(found["v"]):
+                    yield Span(*found.span("v"), "PERSON")
+
+
+def find_titled_cells(view: TextView) -> Iterator[Span]:
+    """Find a first and a last name in cells behind one with a title: `Mrs,Ada,Byron`."""
+    for found in _TITLE_CELL.finditer(view.text):
+        if not _TITLES.intersection((found["v"], found["w"])):
+            yield Span(*found.span("v"), "PERSON")
+            yield Span(*found.span("w"), "PERSON")
 
 
 def _is_label(name: str) -> bool:
@@ -119,8 +136,12 @@ def _probes() -> Iterator[str]:
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(find_name_columns, *_probes(), located=True),
     make_probed_detector(
+        find_titled_cells,
+        r"[,;\t|](?:Mrs?|Ms|Miss|Dr|Herr|Frau|Mme|Mlle|Sra?)\.?[,;\t|][A-Z?\xc0-\xde]",
+    ),
+    make_probed_detector(
         find_names_beside_numbers,
-        r"(?:^|[\n,;\t|] ?)[\"']?(?:\d{3}-\d\d-\d{4}|\+[1-9]\d{0,2}[\d ()-]{7,16}\d|[A-Z]{2}\d{2} ?[A-Z0-9]{4}|[\w.+-]+@[\w-]+\.[\w.-]+)[\"']? ?[,;\t|\r\n]",
+        r"(?:^|[\n,;\t|(] ?)[\"']?(?:\d{3}-\d\d-\d{4}|\+[1-9]\d{0,2}[\d ()-]{7,16}\d|0[1-9]\d{1,4}[ /-]\d{2,8}(?: \d{2,4}){0,3}|[A-Z]{2}\d{2} ?[A-Z0-9]{4}|[\w.+-]+@[\w-]+\.[\w.-]+|[45]\d{15}|\d{3} \d{3} \d{3})[\"']? ?[,;\t|)\r\n]",
         located=True,
     ),
 )

@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
+from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.number_forms import (
     FILLER,
     LABEL_SUFFIX,
@@ -16,6 +17,7 @@ from tracemill.privacy.core.number_forms import (
 )
 from tracemill.privacy.core.read_table import find_cells_under
 from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
+from tracemill.privacy.personal.labelled_data import PERSON, is_person
 
 _TAGS = r"(?:[ \t]{0,2}</?[a-z]\w{0,10}[^<>\n]{0,40}>){0,3}"  # HTML between a label and its value
 _BETWEEN = re.compile(
@@ -36,7 +38,7 @@ def find_national_ids(view: TextView) -> Iterator[Span]:
                 continue
             if not LABEL_SUFFIX.match(text, end):
                 continue
-            yield from _behind(text, end, LATIN_LABELS.get(text[start:end].lower(), ()))
+            yield from _behind(text, start, end, LATIN_LABELS.get(text[start:end].lower(), ()))
             if start >= read and _IN_HEADER.match(text, end):
                 cells, read = find_cells_under(text, start)
                 yield from cells
@@ -46,17 +48,25 @@ def find_labelled_in_other_scripts(view: TextView) -> Iterator[Span]:
     """Find the same after labels in Chinese, Japanese, Korean, Arabic, Cyrillic, Greek and Hebrew."""
     for low, high in view.windows():
         for found in OTHER_LABEL.finditer(view.text, low, high):
-            yield from _behind(view.text, found.end(), OTHER_LABELS[found[0]])
+            yield from _behind(view.text, *found.span(), OTHER_LABELS[found[0]])
 
 
-def _behind(text: str, at: int, numbers: Iterable[NumberForm]) -> Iterator[Span]:
-    """Yield the number after a label that ends at `at`."""
-    if between := _BETWEEN.match(text, at):
+def _behind(text: str, start: int, end: int, numbers: Iterable[NumberForm]) -> Iterator[Span]:
+    """Yield the number after a label, and the name of a person directly before the label."""
+    if between := _BETWEEN.match(text, end):
         for number in numbers:
             found = number.form.match(text, between.end())
             if found and is_number_valid(number, found[0]):
                 yield Span(*found.span(), number.kind)
+                name = _NAME_BEFORE.search(text, max(0, start - _BEFORE), start)
+                if name and number.kind in _OF_PERSONS and is_person(name["v"]):
+                    yield Span(*name.span("v"), "PERSON")
                 return
+
+
+_BEFORE = 60  # characters before a label in which a name begins
+_NAME_BEFORE = LazyPattern(rf"(?<![\w.-])(?P<v>{PERSON})(?: ?[,;:\u2013-]| \()? ?\Z")
+_OF_PERSONS = frozenset(("NATIONAL_ID", "SSN", "PASSPORT", "BIRTH_DATE"))
 
 
 _SHORT = 6  # shorter labels are part of many words

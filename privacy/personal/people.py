@@ -19,6 +19,7 @@ _NOT_ROOT = r"(?:[A-Za-qt-z_]|r[^o]|ro[^o]|roo[^t]|s[^t]|st[^a])"
 _ACCOUNTS = (
     (rf"\[sudo\] \w[\w ]{{2,24}} (?:for|f\xfcr|de|di|per|voor) {_USER}(?=:)", r"\[sudo\] "),
     (rf"sudo(?:\[\d+\])?: {{1,8}}{_USER} : (?:TTY|PWD|\d|command|user NOT|a password)", rf"sudo(?:\[\d+\])?: +{_PROBE_USER}[\w.-]* : "),
+    (rf"(?<![^\n]) {{0,8}}{_USER} : (?:TTY=\S+ ; PWD=|user NOT in sudoers)", rf"{_PROBE_USER}[\w.-]* : (?:TTY=|user NOT)"),
     (rf"(?:Accepted|Failed) (?:publickey|password|keyboard-interactive\S*|none) for (?:invalid user )?{_USER} from", r"(?:Accepted|Failed) \S+ for "),
     (rf"(?:session (?:opened|closed) for user|Invalid user(?= \S{{1,40}} from )|[Nn]ew session \S{{1,8}} of user|user unknown:|Disconnected from(?: authenticating| invalid)? user|authentication failure\b[^\n]{{0,120}}\suser=) ?{_USER}", r"session (?:opened|closed) for user|Invalid user |ew session \S{1,8} of user|user unknown:|Disconnected from(?: authenticating| invalid)? user|authentication failure"),
     (rf"CROND?(?:\[\d+\])?: \({_USER}\) CMD|\({_USER.replace('<v>', '<w>')}\) CMD \(", r"\) CMD|CRON"),
@@ -136,7 +137,7 @@ def find_owners(view: TextView) -> Iterator[Span]:
 
 
 _ADDRESS = re.compile(r" <(?P<w>[^\s<>@]{1,64}@[^\s<>@]{3,80})>")
-_BEFORE_ADDRESS = re.compile(rf"(?<![\w.@/-])(?P<v>{PERSON})\Z")
+_BEFORE_ADDRESS = re.compile(rf"(?<![\w.@/-])(?P<v>{PERSON})\"?\Z")
 _LONGEST = 100  # characters of a name
 
 

@@ -35,12 +35,12 @@ _ROLES = (
 _AFTER_ROLE = r"(?:[,:]?[ \n]|[\"'`*_]{0,3}[ \t]{0,3}[:|][ \t]{0,3}[\"'`*_]{0,3}[ \t]{0,2})"
 _ROLE = LazyPattern(rf"(?i:\b{_ROLES}){_AFTER_ROLE}(?P<v>{PERSON})(?![\w(./:-])")
 _DEALT = (
-    r"(?:talk(?:ed|ing)? (?:to|with)|spoke (?:to|with)|spoken (?:to|with)|met(?: with)?|ask(?:ed)?|ping(?:ed)?|told|tell"
+    r"(?:talk(?:ed|ing)? (?:to|with)|spoke (?:to|with)|spoken (?:to|with)|met(?: with)?|ask(?:ed)?|ping(?:ed)?|told|tell|call|phone|contact|e-?mail"
     r"|(?:reviewed|approved|requested|reported|assigned|written|signed off|escalated|raised) (?:by|to)|on behalf of|bcc)"
 )
 _NAMED_FIELD = r"(?i:contact|owner|manager|employee|customer|person|assignee|reporter):\s{1,12}name: [\"']?"
 _DEALT_WITH = LazyPattern(rf"(?:(?i:\b{_DEALT}\b[: ])[ \t]?|{_NAMED_FIELD})(?P<v>{PERSON})(?![\w(./:-])")
-_TITLES = r"(?:(?:Mr|Mrs|Ms|Mme|Mlle|Herrn?|Frau|Se\xf1ora?)\.? |Dear (?:Dr\.? )?)"
+_TITLES = r"(?:(?:Mr|Mrs|Ms|Mme|Mlle|Herrn?|Frau|Se\xf1ora?)\.? |M\. |Dear (?:Dr\.? )?)"
 _TITLED = LazyPattern(rf"\b{_TITLES}(?P<v>{PERSON})")
 _LAST_NAME = LazyPattern(
     r"\b(?:Mrs?|Ms|Mme|Mlle|Herrn?|Frau)\.? (?:Dr\.? |Prof\.? ){0,2}(?P<v>[A-Z\xc0-\xde][a-z\xdf-\xff]{2,20}(?:-[A-Z\xc0-\xde][a-z\xdf-\xff]{2,20})?)(?![\w(=:/]|\.\w)"
@@ -86,6 +86,8 @@ _NUMBERS = (
     (r"\d{6}[-+A]\d{3}[0-9A-FHJ-NPR-Y]", "fi.hetu"),
     (r"[1-478] \d{2} \d{2} \d[\dAB] \d{3} \d{3} \d{2}", "fr.nir"),
     (r"\d{6}-\d{4}", "se.personnummer"),
+    (r"[1-9]\d{5}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dX]", "cn.ric"),
+    (r"[1-8]-\d{4}-\d{5}-\d\d-\d", "th.pin"),
 )
 
 

@@ -24,7 +24,7 @@ _FUNCTIONS = (
     (
         0,
         r"cookieParser|cookieSession|SignedString|HMAC(?:256|384|512)|setSigningKey|SymmetricSecurityKey|hmacShaKeyFor|SecretKeySpec|URLSafe(?:Timed)?Serializer|TimestampSigner"
-        r"|Fernet|PASSWORD|setApiKey|set_api_key|setPassword|setSecret|set_password|AESGCM|SecretBox|createSecretKey|CookieStore|withPassword|with_password|setMasterKey",
+        r"|Fernet|PASSWORD|setApiKey|set_api_key|[sS]etPassword|[sS]etSecret|set_password|AESGCM|SecretBox|createSecretKey|CookieStore|withPassword|with_password|setMasterKey",
     ),
     (
         1,

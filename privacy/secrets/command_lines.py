@@ -140,7 +140,7 @@ DETECTORS: tuple[Detector, ...] = (
         b"identified",
         _IDENTIFIED,
         "PASSWORD",
-        _is_set,
+        is_given,
         probe=r"(?i)identified (?:with \S+ )?by (?:password )?\\*[\"']?[^\s\"'\\;]{4}",
     ),
     make_near_detector(
