@@ -141,7 +141,7 @@ def _approximate(side: ast.expr, subject: ast.expr) -> AskedValue | None:
 
 
 def tolerance_of(side: ast.expr) -> str:
-    """Return how near a value has to be to what is expected, by the widest `approx` in it; empty without one."""
+    """Return how near a value has to be to an expected one, by the widest `approx` in that; empty without."""
     allowed: list[tuple[float, float]] = []
     for call in ast.walk(side):
         if isinstance(call, ast.Call) and called_name(call) == "approx":
