@@ -57,7 +57,7 @@ _WITH_MESSAGE |= {"assertIsNotNone": 1, "assertIsInstance": 2, **dict.fromkeys(M
 
 @dataclass(frozen=True)
 class FileAnswers:
-    """The answers in a file of tests: names of tables that hold some, and texts asked for, by what is asked."""
+    """The answers in a file of tests: names of tables that hold some, and texts asked for by question."""
 
     tables: Set[str]
     asked: Mapping[str, Set[str]]
