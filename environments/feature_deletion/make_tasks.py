@@ -52,12 +52,15 @@ _GUARD_S = 3.0
 class TaskReport:
     """Counts of the features that were tried, made into tasks, and refused by reason.
 
+    `left_out` of `tests` of a repository do not count: they do not pass twice in a sandbox, or are slow.
     `tell` gets the name of each feature before it is tried, `tell_refused` a name and why it is no task.
     """
 
     tried: int = 0
     made: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    tests: int = 0
+    left_out: int = 0
     tell: Callable[[str], None] = field(default=lambda name: None, repr=False)
     tell_refused: Callable[[str, str], None] = field(default=lambda name, why: None, repr=False)
     _name: str = field(default="", repr=False)
@@ -105,6 +108,7 @@ def make_tasks(
                 "tests that import it from its own folder",
                 "an installed package of the same name may stand before it, as those that pytest needs",
             )
+        report.tests, report.left_out = bench.tests, bench.tests - len(bench.baseline)
         features = choose_features(bench.tree, bench.covered, 20 * most, seed, least_lines)
         for number, feature in enumerate(features):
             if report.made >= most:
@@ -150,6 +154,7 @@ class TestedRepository:
                 "a repository whose tests pass",
                 "name the packages that it needs with --package",
             )
+        self.tests = len(second.outcomes)
         wrong = self._run(self.tree.code, self._wrong)
         self._canaries = {test for test in self.baseline if wrong.outcomes.get(test) == "failed"}
         self._lines = first.lines

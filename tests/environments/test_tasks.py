@@ -441,10 +441,14 @@ def test_cases_in_an_order_that_changes_are_left_out(tmp_path: Path) -> None:
         "def test_list(amount, fee):\n"
         "    assert it.fee(amount) == fee\n\n\ndef test_two():\n    assert it.two() == 2\n"
     )
-    [task] = make_tasks(source, Origin("it"), tmp_path / "tasks", orchard.sandbox(), restorations=0, faults=0)
+    report, sandbox = TaskReport(), orchard.sandbox()
+    [task] = make_tasks(
+        source, Origin("it"), tmp_path / "tasks", sandbox, restorations=0, faults=0, report=report
+    )
+    assert (report.tests, report.left_out) == (44, 40)
     assert sorted(task.exam.fail_to_pass) == [f"test_it.py::test_list[{n}]" for n in range(3)]
     assert (task.exam.pass_to_pass, task.exam.witnesses) == (("test_it.py::test_two",), ())
-    assert verify_task(task, orchard.sandbox(), repeat=3).runs == (1.0, 1.0, 1.0)
+    assert verify_task(task, sandbox, repeat=3).runs == (1.0, 1.0, 1.0)
 
 
 def test_a_task_names_the_statements_that_no_test_runs(tmp_path: Path) -> None:

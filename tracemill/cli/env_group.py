@@ -120,6 +120,9 @@ def make(
     typer.echo(f"tasks made {report.made} of {report.tried} {'rows' if rows else 'features'} tried")
     for reason, count in report.refused.most_common():
         typer.echo(f"  refused {count}  {printable(reason)}")
+    if report.left_out:
+        why = "they do not pass twice in the sandbox, or are slow"
+        typer.echo(f"tests left out {report.left_out} of {report.tests}: {why}")
     if len(issues) > most:
         typer.echo(f"  {printable_count(len(issues) - most, 'more row')} not tried: --most {most}")
     elif rows is None and report.made < most:
