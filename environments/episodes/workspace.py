@@ -65,7 +65,7 @@ class EpisodeJudgement:
             "not right (no object as the original's, or a text that answers other tests too)": [
                 each for each in failed if each in verdict.unknown
             ],
-            "lowers the reward (failed, without a blank copy)": list(verdict.failed),
+            "failed (has no blank copy, so lowers only)": list(verdict.failed),
         }
         for name, tests in named.items():
             if tests:
