@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from tracemill.environments.parse_python import parse_python
+from tracemill.environments.verdict.known_names import called_name
 
 _COMPARED = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE}
 _COMPARED |= {ast.LtE: ast.Gt, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
@@ -91,13 +92,8 @@ def _can_change(node: ast.AST) -> bool:
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await))
         or isinstance(node, ast.If | ast.While | ast.IfExp | ast.BoolOp)
         or (isinstance(node, ast.Constant) and isinstance(node.value, int | str))
-        or (isinstance(node, ast.Call) and len(node.args) > 1 and _name(node.func) not in _SYMMETRIC)
+        or (isinstance(node, ast.Call) and len(node.args) > 1 and called_name(node) not in _SYMMETRIC)
     )
-
-
-def _name(function: ast.expr) -> str:
-    """Return the last name of a called function; empty for another expression."""
-    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
 
 
 def _change(node: ast.AST) -> None:
