@@ -90,11 +90,10 @@ def decide(
     if broken or forged:
         return 0.0, passed, broken, forged
     known = [right_values[test] for test in unguessed]
-    all_failing = len(fail_to_pass) + len(witnesses)
+    seen = len(passed) + len(witnesses) - len(failed_witnesses(witnesses, mixed))
     shares = [
         len(passed) / len(fail_to_pass),
-        (all_failing - len(fail_to_pass) + len(passed) - len(failed_witnesses(witnesses, mixed)))
-        / all_failing,
+        seen / (len(fail_to_pass) + len(witnesses)),
         sum(map(bool, known)) / len(known) if known else 1.0,
     ]
     return min(shares), passed, broken, forged
