@@ -100,9 +100,11 @@ def publish_tasks(settings: RunSettings, folder: Path, repo_id: str, public: boo
 
 
 def _stage(tasks: Sequence[Task], folder: Path, repo_id: str) -> None:
-    """Copy the files to publish into a staging folder."""
+    """Copy the files to publish into a staging folder, without caches of whoever ran their verifier."""
     for task in tasks:
-        shutil.copytree(task.folder, folder / "tasks" / task.name)
+        shutil.copytree(
+            task.folder, folder / "tasks" / task.name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     rows = write_task_rows(tasks, folder / TABLE).to_pylist()
     (folder / "README.md").write_text(_card(rows, repo_id), encoding="utf-8")
 

@@ -135,6 +135,9 @@ def test_tasks_are_published_as_a_dataset(
 ) -> None:
     log_in(monkeypatch)
     settings, folder = empty_workspace(tmp_path), tasks[0].folder.parent
+    cache = tasks[0].folder / "tests" / "__pycache__"
+    cache.mkdir()
+    (cache / "verify.cpython-311.pyc").write_bytes(b"\0\1\2")
     lines = [*publish_tasks(settings, folder, "maker/tasks")]
     assert lines[0].endswith("nothing found (own rules r26, kingfisher 2.14.0)")
     assert lines[1:] == [
@@ -145,6 +148,7 @@ def test_tasks_are_published_as_a_dataset(
     card = files["README.md"].decode()
     assert "| orchard | MIT | 2 |" in card
     assert {"data/train.parquet", f"tasks/{tasks[0].name}/task.toml"} <= files.keys()
+    assert not [name for name in files if "__pycache__" in name]
     kept = tmp_path / "one"
     shutil.copytree(tasks[1].folder, kept / tasks[1].name)
     [*publish_tasks(settings, kept, "maker/tasks")]

@@ -154,7 +154,7 @@ def test_programs_with_more_rights_give_none_in_harbors_verifier(orchard_tasks: 
         "preexec_fn=verify.forgo_privileges, capture_output=True, text=True).stdout)"
     )
     folder = orchard_tasks[0].folder / "tests"
-    ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-Bc", code], cwd=folder, capture_output=True, text=True)
     assert ended.stdout.split() == ["NoNewPrivs:", "1"], ended.stderr
 
 
@@ -171,7 +171,7 @@ def test_harbors_verifier_names_the_folder_that_keeps_its_user_from_python(
         for mode in (0o755, 0o700):
             closed.chmod(mode)
             folder = orchard_tasks[0].folder / "tests"
-            ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+            ended = subprocess.run([sys.executable, "-Bc", code], cwd=folder, capture_output=True, text=True)
             said.append(ended.stdout.strip() or ended.stderr)
     assert said == ["None", str(closed)]
 
