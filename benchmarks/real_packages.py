@@ -3,8 +3,8 @@
     python benchmarks/real_packages.py [--tasks N] [--restorations N] [--at-once N] [NAME==VERSION ...]
 
 Source distributions are fetched from the package index. Every task is judged as the agent gets it, with its
-original files in fresh copies, with bodies that return nothing, and with one fault in the original. Prints a
-table in Markdown.
+original files in fresh copies, with bodies that return nothing, and with one fault in the original. A fault
+that the package's own tests pass is unseen: no verdict by them can tell it. Prints a table in Markdown.
 """
 
 import argparse
@@ -12,8 +12,9 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +23,11 @@ from tracemill.environments.feature_deletion.fetch_sdist import fetch_sdist
 from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
 from tracemill.environments.feature_deletion.plant_faults import plant_faults
 from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
+from tracemill.environments.sandbox.python_runtime import make_readable, shared_packages
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Task
+from tracemill.environments.verdict.judge import passes
+from tracemill.environments.verdict.run_tests import TestBed
 
 PACKAGES = (
     "tabulate==0.9.0",
@@ -34,6 +38,9 @@ PACKAGES = (
     "semver==3.0.4",
     "wcwidth==0.2.13",
 )
+
+
+COUNTS = "tasks", "tried", "deleted", "restored", "restorations", "idle", "faulty", "faults", "unseen"
 
 
 @dataclass
@@ -52,6 +59,7 @@ class PackageRow:
     idle: int = 0
     faulty: int = 0
     faults: int = 0
+    unseen: int = 0
 
     def cells(self) -> list[str]:
         """Return the cells of a row of the table."""
@@ -64,6 +72,7 @@ class PackageRow:
             f"{self.restored} of {self.restorations}",
             f"{self.idle} of {self.tasks}",
             f"{self.faulty} of {self.faults}",
+            f"{self.unseen}",
         ]
 
 
@@ -75,7 +84,7 @@ HEADER = (
     "deleted gives 0",
     "restored gives 1",
 )
-HEADER += ("returning nothing gives below 1", "one fault gives below 1")
+HEADER += ("returning nothing gives below 1", "one fault gives below 1", "unseen faults")
 
 
 def measure(requirement: str, most: int, restorations: int) -> PackageRow:
@@ -102,33 +111,36 @@ def _judge(task: Task, sandbox: Sandbox, restorations: int, work: Path, row: Pac
     row.deleted += rewards.deleted == 0.0
     row.restorations += len(rewards.runs)
     row.restored += sum(reward == 1.0 for reward in rewards.runs)
-    idle = _reward(task, sandbox, work, idle_candidate)
-    row.idle += idle is not None and idle < 1.0
-    fault = _reward(task, sandbox, work, faulty_candidate)
-    if fault is not None:
-        row.faults += 1
-        row.faulty += fault < 1.0
+    with _candidate(task, work) as candidate:
+        let_return_nothing(task, candidate)
+        row.idle += judge_candidate(task, candidate, sandbox)[0].reward < 1.0
+    with _candidate(task, work) as candidate:
+        if plant_fault(task, candidate):
+            row.faults += 1
+            row.faulty += judge_candidate(task, candidate, sandbox)[0].reward < 1.0
+            bed = TestBed(sandbox, shared_packages(task.packages), task.roots)
+            row.unseen += passes(bed, task.exam, candidate)
 
 
-def _reward(task: Task, sandbox: Sandbox, work: Path, change: Callable[[Task, Path], bool]) -> float | None:
-    candidate = work / "candidate"
-    shutil.copytree(task.repository, candidate)
+@contextmanager
+def _candidate(task: Task, work: Path) -> Iterator[Path]:
+    """Give a copy of the repository as the agent gets it, for the time of the block."""
+    candidate = make_readable(shutil.copytree(task.repository, work / "candidate"))
     try:
-        return judge_candidate(task, candidate, sandbox)[0].reward if change(task, candidate) else None
+        yield candidate
     finally:
         shutil.rmtree(candidate)
 
 
-def idle_candidate(task: Task, candidate: Path) -> bool:
+def let_return_nothing(task: Task, candidate: Path) -> None:
     """Let the deleted functions return nothing."""
     for file in {symbol.partition("::")[0] for symbol in task.deleted}:
         text = (candidate / file).read_text(encoding="utf-8")
         changed = text.replace("raise NotImplementedError\n", "return None\n")
         (candidate / file).write_text(changed, encoding="utf-8")
-    return True
 
 
-def faulty_candidate(task: Task, candidate: Path) -> bool:
+def plant_fault(task: Task, candidate: Path) -> bool:
     """Put the original back with one fault, of other draws than the task was made with.
 
     Returns False where a task has no place for one.
@@ -149,7 +161,7 @@ def sum_of(rows: Sequence[PackageRow]) -> PackageRow:
     """Return the sum of rows; seconds and bytes are means over tasks."""
     total = PackageRow("all", f"{len(rows)} packages")
     for row in rows:
-        for name in ("tasks", "tried", "deleted", "restored", "restorations", "idle", "faulty", "faults"):
+        for name in COUNTS:
             setattr(total, name, getattr(total, name) + getattr(row, name))
         total.seconds += row.seconds * row.tasks
         total.bytes += row.bytes * row.tasks
