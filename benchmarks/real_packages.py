@@ -30,13 +30,12 @@ from tracemill.environments.verdict.judge import passes
 from tracemill.environments.verdict.run_tests import TestBed
 
 PACKAGES = (
-    "tabulate==0.9.0",
-    "parse==1.22.4",
     "humanize==4.11.0",
-    "inflection==0.5.1",
-    "markupsafe==3.0.2",
+    "parse==1.22.4",
     "semver==3.0.4",
-    "wcwidth==0.2.13",
+    "markupsafe==3.0.2",
+    "webcolors==24.11.1",
+    "inflection==0.5.1",
 )
 
 
