@@ -30,6 +30,7 @@ from tracemill.environments.verdict.judge import passes
 from tracemill.environments.verdict.run_tests import TestBed
 
 PACKAGES = (
+    "tabulate==0.9.0",
     "humanize==4.11.0",
     "parse==1.22.4",
     "semver==3.0.4",
