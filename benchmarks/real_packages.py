@@ -37,6 +37,7 @@ PACKAGES = (
     "markupsafe==3.0.2",
     "webcolors==24.11.1",
     "inflection==0.5.1",
+    "wcwidth==0.2.13",
 )
 
 

@@ -26,5 +26,4 @@ def test_tasks_of_real_packages_are_lost_and_restored(capsys: pytest.CaptureFixt
     assert total.restored / total.restorations >= 0.988
     assert total.idle == total.tasks
     assert total.faults >= 0.85 * total.tasks
-    assert total.faulty == total.faults - total.unseen
-    assert total.unseen <= 0.05 * total.faults
+    assert total.faulty == total.faults
