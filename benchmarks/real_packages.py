@@ -41,7 +41,7 @@ PACKAGES = (
 )
 
 
-COUNTS = "tasks", "tried", "deleted", "restored", "restorations", "idle", "faulty", "faults", "unseen"
+_COUNTS = "tasks", "tried", "deleted", "restored", "restorations", "idle", "faulty", "faults", "unseen"
 
 
 @dataclass
@@ -116,7 +116,7 @@ def _judge(task: Task, sandbox: Sandbox, restorations: int, work: Path, row: Pac
         let_return_nothing(task, candidate)
         row.idle += judge_candidate(task, candidate, sandbox)[0].reward < 1.0
     with _candidate(task, work) as candidate:
-        if plant_fault(task, candidate):
+        if restore_with_a_fault(task, candidate):
             row.faults += 1
             row.faulty += judge_candidate(task, candidate, sandbox)[0].reward < 1.0
             bed = TestBed(sandbox, shared_packages(task.packages), task.roots)
@@ -141,7 +141,7 @@ def let_return_nothing(task: Task, candidate: Path) -> None:
         (candidate / file).write_text(changed, encoding="utf-8")
 
 
-def plant_fault(task: Task, candidate: Path) -> bool:
+def restore_with_a_fault(task: Task, candidate: Path) -> bool:
     """Put the original back with one fault, of other draws than the task was made with.
 
     Returns False where a task has no place for one.
@@ -162,7 +162,7 @@ def sum_of(rows: Sequence[PackageRow]) -> PackageRow:
     """Return the sum of rows; seconds and bytes are means over tasks."""
     total = PackageRow("all", f"{len(rows)} packages")
     for row in rows:
-        for name in COUNTS:
+        for name in _COUNTS:
             setattr(total, name, getattr(total, name) + getattr(row, name))
         total.seconds += row.seconds * row.tasks
         total.bytes += row.bytes * row.tasks
