@@ -5,7 +5,7 @@ import itertools
 import random
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,11 +21,10 @@ MOST_TESTS_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Feature:
-    """Functions that are deleted together, and the tests that call any of them."""
+    """Functions that are deleted together."""
 
     kind: FeatureKind
     functions: tuple[Function, ...]
-    tests: tuple[str, ...]
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -36,6 +35,11 @@ class Feature:
     def lines(self) -> int:
         """Return the lines that are deleted."""
         return sum(function.lines for function in self.functions)
+
+    def without(self, symbols: Collection[str]) -> "Feature":
+        """Return the feature less some functions, given as `file::name`."""
+        left = tuple(function for function in self.functions if function.symbol not in symbols)
+        return Feature(self.kind if len(left) > 1 else "function", left)
 
 
 def covered_functions(tree: SourceTree, calls: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
@@ -77,14 +81,14 @@ def choose_features(
             if not keys or keys in seen or given >= most:
                 continue
             seen.add(keys)
-            tests = sorted(set().union(*(covered[key] for key in keys)))
+            tests = set().union(*(covered[key] for key in keys))
             if len(tests) > MOST_TESTS_SHARE * len(all_tests):
                 continue
             functions = sorted(
                 (tree.functions[key] for key in keys), key=lambda each: (each.file, each.first_line)
             )
             given += 1
-            yield Feature(kind, tuple(functions), tuple(tests))
+            yield Feature(kind, tuple(functions))
 
 
 def _single(usable: Mapping[str, set[str]]) -> Iterator[frozenset[str]]:

@@ -11,7 +11,7 @@
 import random
 import shutil
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +25,9 @@ from tracemill.environments.feature_deletion.delete_features import (
     delete_feature,
     untested_statements,
 )
-from tracemill.environments.feature_deletion.plant_faults import difference, plant_faults
+from tracemill.environments.feature_deletion.plant_faults import Fault, plant_faults
 from tracemill.environments.feature_deletion.remaining_copies import RemainingCopies
-from tracemill.environments.feature_deletion.source_tree import SourceTree, read_source_tree
+from tracemill.environments.feature_deletion.source_tree import Function, SourceTree, read_source_tree
 from tracemill.environments.feature_deletion.task_texts import Level, task_text
 from tracemill.environments.sandbox.file_trees import remove_tree
 from tracemill.environments.sandbox.python_runtime import TEST_PACKAGES, make_readable, shared_packages
@@ -40,8 +40,6 @@ from tracemill.environments.verdict.run_tests import TestBed, TestRun
 from tracemill.records.errors import EnvironmentTaskError
 
 RESTORATIONS = 10
-FAULTS = 8
-"""Faults planted in a feature, of which its tests have to notice every one."""
 _LEAST_KEPT = 1
 _SLOWEST_TEST_S = 10.0
 _GUARD_S = 3.0
@@ -86,7 +84,7 @@ def make_tasks(
     most: int = 20,
     packages: Sequence[str] = (),
     restorations: int = RESTORATIONS,
-    faults: int = FAULTS,
+    faults: int | None = None,
     seed: int = 0,
     least_lines: int = LEAST_LINES,
     report: TaskReport | None = None,
@@ -94,8 +92,9 @@ def make_tasks(
     """Write tasks of a repository below `folder`, and yield each as it is made.
 
     `packages` are distributions, installed here, that the repository or its tests import; functions of fewer
-    than `least_lines` lines are no feature; `faults` are planted in each feature, one at a time. Raises
-    EnvironmentTaskError if the tests do not pass on the repository as it is.
+    than `least_lines` lines are no feature. At most `faults` are planted in each feature, one at a time;
+    without a number, one at every place. Functions whose faults the tests miss are left out of what is tried
+    after them. Raises EnvironmentTaskError if the tests do not pass on the repository as it is.
     """
     report = report if report is not None else TaskReport()
     with tempfile.TemporaryDirectory(prefix="tracemill-tasks-") as scratch:
@@ -109,22 +108,29 @@ def make_tasks(
                 "an installed package of the same name may stand before it, as those that pytest needs",
             )
         report.tests, report.left_out = bench.tests, bench.tests - len(bench.baseline)
-        features = choose_features(bench.tree, bench.covered, 20 * most, seed, least_lines)
-        for number, feature in enumerate(features):
-            if report.made >= most:
-                break
+        waiting = deque(choose_features(bench.tree, bench.covered, 20 * most, seed, least_lines))
+        tried: set[tuple[Function, ...]] = set()
+        while waiting and report.made < most:
+            feature = waiting.popleft().without(bench.missed)
+            if not feature.functions or feature.functions in tried:
+                continue
+            tried.add(feature.functions)
             more = len(feature.functions) - 1
             report.begin(feature.functions[0].symbol + (f" and {more} more" if more else ""))
-            made = bench.try_feature(feature, number, restorations, report, faults)
+            made = bench.try_feature(feature, len(tried), restorations, report, faults)
             if made is None:
-                remove_tree(work / f"deleted-{number}")
+                remove_tree(work / f"deleted-{len(tried)}")
+                waiting.append(feature)  # tried again if a function of it is left out by then
             else:
                 report.made += 1
                 yield bench.write(made, feature, origin, folder, report.made)
 
 
 class TestedRepository:
-    """A repository that features are deleted from: its passing tests, its canaries and its coverage."""
+    """A repository that features are deleted from: its passing tests, its canaries and its coverage.
+
+    `missed` are functions, as `file::name`, with a fault that the tests of a feature did not notice.
+    """
 
     def __init__(
         self, repository: Path, work: Path, sandbox: Sandbox, packages: Sequence[str], seed: int
@@ -133,6 +139,7 @@ class TestedRepository:
         self._work, self._seed, self.packages = work, seed, (*TEST_PACKAGES, *packages)
         self.tree: SourceTree = read_source_tree(repository, work / "original")
         self.bed = TestBed(sandbox, shared_packages(self.packages), self.tree.roots)
+        self.missed: set[str] = set()
         self._wrong = work / "wrong_tests"
         shutil.copytree(self.tree.tests, self._wrong)
         for file in self.tree.test_files:
@@ -172,13 +179,13 @@ class TestedRepository:
         )
 
     def try_feature(
-        self, feature: Feature, number: int, restorations: int, report: TaskReport, faults: int
+        self, feature: Feature, number: int, restorations: int, report: TaskReport, faults: int | None
     ) -> tuple[Path, TaskTests] | None:
         """Delete a feature and check it; None, counted in `report`, if a check refuses it."""
         broken = make_readable(delete_feature(self.tree, feature, self._work / f"deleted-{number}"))
         if remaining := self._copies.find(feature.functions, broken):
             return report.refuse("a copy of it remains", remaining)
-        faulty = self._planted_faults(feature, faults)
+        faulty = None if faults == 0 else self._planted_faults(feature, faults)
         with tempfile.TemporaryDirectory(prefix="idle-", dir=self._work) as scratch:
             idle = make_readable(delete_feature(self.tree, feature, Path(scratch) / "code", "return None"))
             deleted = [function.symbol for function in feature.functions]
@@ -193,7 +200,7 @@ class TestedRepository:
         deleted: Sequence[str],
         *,
         idle: Path | None = None,
-        faulty: Iterable[tuple[Path, str]] = (),
+        faulty: Iterable[tuple[Path, Fault]] | None = None,
         may_count: Callable[[str], bool] = lambda test: True,
         may_guard: Callable[[str], bool] = lambda test: True,
     ) -> TaskTests | None:
@@ -201,8 +208,8 @@ class TestedRepository:
 
         `deleted` are the symbols of functions that it lacks.
         `idle` is a copy of the code whose bodies return nothing: a test counts if it has a blank copy and
-        expects a value that this code does not give. `faulty` are copies with a fault each, and its name,
-        which the tests must fail. `may_count` and `may_guard` choose tests.
+        expects a value that this code does not give. `faulty` are copies with a fault each, which the
+        tests must fail; there must be one. `may_count` and `may_guard` choose tests.
         """
         run = self._run(broken, self.tree.tests)
         failing = [test for test in self.baseline if not run.passed(test) and may_count(test)]
@@ -215,9 +222,14 @@ class TestedRepository:
         if not is_enough:
             return report.refuse("too few failing tests expect a value")
         exam = self._exam(failing, kept, blank, deleted)
-        for code, fault in faulty:
+        planted = 0
+        for code, fault in faulty or ():
+            planted += 1
             if passes(self.bed, exam, code):
-                return report.refuse("a planted fault solves it", fault)
+                self.missed.add(fault.symbol)
+                return report.refuse("a planted fault solves it", fault.change)
+        if faulty is not None and not planted:
+            return report.refuse("no place for a fault")
         without = judge(self.bed, exam, broken)
         if without.reward != 0.0 or without.forged:
             return report.refuse("reward without the feature")
@@ -229,17 +241,16 @@ class TestedRepository:
                 return report.refuse("the original does not always restore it")
         return exam
 
-    def _planted_faults(self, feature: Feature, faults: int) -> Iterator[tuple[Path, str]]:
-        """Yield copies of the original with one fault each, and the fault; a copy is gone after it."""
+    def _planted_faults(self, feature: Feature, faults: int | None) -> Iterator[tuple[Path, Fault]]:
+        """Yield copies of the original with one fault each; a copy is gone after it."""
         untested = untested_statements(self.tree.code, feature, self._lines)
         symbols = [function.symbol for function in feature.functions]
         rng = random.Random(f"{self._seed} {' '.join(symbols)}")
-        for file, text in plant_faults(self.tree.code, symbols, untested, rng, faults):
+        for fault in plant_faults(self.tree.code, symbols, untested, rng, faults):
             with tempfile.TemporaryDirectory(prefix="fault-", dir=self._work) as folder:
                 faulty = Path(folder)
                 shutil.copytree(self.tree.code, faulty, dirs_exist_ok=True)
-                fault = difference((faulty / file).read_text(encoding="utf-8"), text)
-                (faulty / file).write_text(text, encoding="utf-8")
+                (faulty / fault.file).write_text(fault.text, encoding="utf-8")
                 yield make_readable(faulty), fault
 
     def _exam(

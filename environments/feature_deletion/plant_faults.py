@@ -8,6 +8,7 @@ the rest of the code is the original.
 import ast
 import random
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tracemill.environments.parse_python import parse_python
@@ -22,47 +23,60 @@ _SYMMETRIC = frozenset({"min", "max", "gcd", "lcm", "hypot", "isclose", "isdisjo
 """Functions whose result does not depend on the order of their arguments."""
 
 
-def plant_faults(
-    code: Path, symbols: Sequence[str], untested: Collection[str], rng: random.Random, most: int
-) -> Iterator[tuple[str, str]]:
-    """Yield at most `most` faults, each as a file below `code` and its text with that fault alone.
+@dataclass(frozen=True)
+class Fault:
+    """A fault in a function, given as `file::name`: the text of its file, and the line that changed."""
 
-    `symbols` are functions as `file::name`, whose bodies are changed; `untested` are statements, as
-    `file:line`, that are left as they are. Every AST node is changed at most once.
+    symbol: str
+    text: str
+    change: str
+
+    @property
+    def file(self) -> str:
+        """Return the path of the file."""
+        return self.symbol.partition("::")[0]
+
+
+def plant_faults(
+    code: Path,
+    symbols: Collection[str],
+    untested: Collection[str],
+    rng: random.Random,
+    most: int | None = None,
+) -> Iterator[Fault]:
+    """Yield faults in functions of files below `code` in random order, each alone in its text.
+
+    `symbols` are the functions as `file::name`, whose bodies are changed; `untested` are statements, as
+    `file:line`, that are left as they are. At most `most` AST nodes are changed, or each of them once.
     """
     places: list[tuple[str, int]] = []
-    for file in sorted({symbol.partition("::")[0] for symbol in symbols}):
-        found = _changeable(_parse(code / file), file, symbols, untested)
-        places += [(file, number) for number in range(len(found))]
-    for file, number in rng.sample(places, min(most, len(places))):
-        tree = _parse(code / file)
+    for symbol in sorted({*symbols}):
+        places += [(symbol, number) for number in range(len(_changeable(code, symbol, untested)[1]))]
+    rng.shuffle(places)
+    for symbol, number in places[:most]:
+        tree, nodes = _changeable(code, symbol, untested)
         before = ast.unparse(tree)
-        _change(_changeable(tree, file, symbols, untested)[number])
+        _change(nodes[number])
         after = ast.unparse(ast.fix_missing_locations(tree))
         if after != before:  # as equal arguments in another order are
-            yield file, after
+            yield Fault(symbol, after, _difference(before, after))
 
 
-def difference(original: str, faulty: str) -> str:
-    """Return the first line that a fault changes, and what it was before."""
-    lines = zip(ast.unparse(parse_python(original)).splitlines(), faulty.splitlines(), strict=False)
-    before, after = next(((one, other) for one, other in lines if one != other), ("", ""))
-    return f"`{after.strip()}` in place of `{before.strip()}`"
+def _difference(before: str, after: str) -> str:
+    """Return the first line that differs, and what it was before."""
+    lines = zip(before.splitlines(), after.splitlines(), strict=False)
+    old, new = next(((one, other) for one, other in lines if one != other), ("", ""))
+    return f"`{new.strip()}` in place of `{old.strip()}`"
 
 
-def _parse(path: Path) -> ast.Module:
-    return parse_python(path.read_text(encoding="utf-8"))
-
-
-def _changeable(
-    tree: ast.Module, file: str, symbols: Sequence[str], untested: Collection[str]
-) -> list[ast.AST]:
-    """Return the AST nodes in the functions of a file that a fault may change, in order."""
-    names = [symbol.partition("::")[2].split(".") for symbol in symbols if symbol.partition("::")[0] == file]
-    bodies = [body for name in names for body in _bodies(tree, name)]
+def _changeable(code: Path, symbol: str, untested: Collection[str]) -> tuple[ast.Module, list[ast.AST]]:
+    """Return the tree of a function's file, and the AST nodes of the function that a fault may change."""
+    file, _, name = symbol.partition("::")
+    tree = parse_python((code / file).read_text(encoding="utf-8"))
+    bodies = [*_bodies(tree, name.split("."))]
     left = {each for body in bodies for node in _silent(body, file, untested) for each in ast.walk(node)}
     found = (node for body in bodies for statement in body for node in ast.walk(statement))
-    return [node for node in dict.fromkeys(found) if node not in left and _can_change(node)]
+    return tree, [node for node in found if node not in left and _can_change(node)]
 
 
 def _bodies(tree: ast.AST, name: Sequence[str]) -> Iterator[list[ast.stmt]]:

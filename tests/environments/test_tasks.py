@@ -16,7 +16,7 @@ import pytest
 
 from tracemill.environments.episodes.verify_task import judge_candidate, verify_task
 from tracemill.environments.episodes.workspace import TaskWorkspace
-from tracemill.environments.feature_deletion.make_tasks import FAULTS, TaskReport, make_tasks
+from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
 from tracemill.environments.sandbox.plain_process import PlainProcess
 from tracemill.environments.sandbox.python_runtime import PYTHON, copy_packages
 from tracemill.environments.sandbox.sandbox import Limits, Mount
@@ -39,7 +39,7 @@ def test_a_task_of_each_kind_gives_0_without_its_feature_and_1_with_it(orchard_t
 @pytest.mark.slow
 @pytest.mark.long  # the one above is the same with four tasks
 def test_twenty_tasks_are_restored_in_ten_fresh_runs(tmp_path: Path) -> None:
-    made, report = orchard.tasks_of_orchard(tmp_path / "tasks", 20, faults=FAULTS)
+    made, report = orchard.tasks_of_orchard(tmp_path / "tasks", 20, faults=None)
     assert (len(made), report.made) == (20, 20)
     assert {*report.refused} <= {"a planted fault solves it", "too few failing tests expect a value"}
     assert report.refused["a planted fault solves it"] > 0
@@ -323,31 +323,52 @@ def test_a_body_that_returns_nothing_solves_no_task(tmp_path: Path) -> None:
     assert dict(report.refused) == {"too few failing tests expect a value": 1}
 
 
-def test_a_feature_whose_tests_miss_a_planted_fault_is_no_task(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "it.py").write_text(
-        "def fee(amount):\n    base = 12\n    if amount > 100:\n        base = 35\n    return base\n"
-        "\n\ndef two():\n    return 2\n"
+def tasks_of_module(
+    tmp_path: Path, code: str, tests: str, faults: int | None = None
+) -> tuple[list[list[str]], dict[str, int]]:
+    """Make tasks of a module `it` with a function `two`; give their functions, and counts of refusals."""
+    source, report = tmp_path / "source", TaskReport()
+    source.mkdir(parents=True, exist_ok=True)
+    (source / "it.py").write_text(f"{code}\n\ndef two():\n    return 2\n")
+    tests = f"import it\n\n\n{tests}\n\ndef test_two():\n    assert it.two() == 2\n"
+    (source / "test_it.py").write_text(tests)
+    folder, sandbox = tmp_path / f"tasks-{faults}", orchard.sandbox()
+    made = make_tasks(source, Origin("it"), folder, sandbox, restorations=0, faults=faults, report=report)
+    functions = [[symbol.removeprefix("it.py::") for symbol in task.deleted] for task in made]
+    return sorted(functions), dict(report.refused)
+
+
+def test_a_feature_whose_tests_miss_a_fault_at_any_place_is_no_task(tmp_path: Path) -> None:
+    names = [f"item{number}" for number in range(12)]
+    code = f"def fee(name, amount):\n    fees = {{{', '.join(f'{name!r}: 12' for name in names)}}}\n"
+    code += "    base = fees[name]\n    if amount > 100:\n        base = 35\n    return base\n"
+    loose = f"def test_fee():\n    for name in {names}:\n        assert it.fee(name, 50) == 12\n"
+    loose += "        assert it.fee(name, 500) == 35\n"
+    edge = "    assert (it.fee('item0', 100), it.fee('item0', 101)) == (12, 35)\n"
+    assert tasks_of_module(tmp_path, code, loose, 8) == ([["fee"]], {})
+    assert tasks_of_module(tmp_path, code, loose) == ([], {"a planted fault solves it": 1})
+    assert tasks_of_module(tmp_path / "close", code, loose + edge) == ([["fee"]], {})
+
+
+def test_a_feature_without_a_place_for_a_fault_is_no_task(tmp_path: Path) -> None:
+    code = "def fee(amount):\n    fee = hex(amount)\n    fee = fee.upper()\n    return fee\n"
+    tests = "def test_fee():\n    assert it.fee(48879) == '0XBEEF'\n    assert it.fee(51966) == '0XCAFE'\n"
+    assert tasks_of_module(tmp_path, code, tests) == ([], {"no place for a fault": 1})
+    assert tasks_of_module(tmp_path, code, tests, 0) == ([["fee"]], {})
+
+
+def test_a_feature_is_tried_again_without_the_function_whose_fault_was_missed(tmp_path: Path) -> None:
+    code = "def loud(name):\n    name = name.upper()\n    name = name + '!'\n    return name\n"
+    code += "\n\ndef mark(name):\n    name = '<' + name\n    name = name + '>'\n    return name\n"
+    code += "\n\ndef rate(amount):\n    if amount > 100:\n        return 'above'\n    return 'below'\n"
+    tests = "def test_loud():\n    assert it.loud('plum') == 'PLUM!'\n    assert it.loud('fig') == 'FIG!'\n"
+    tests += (
+        "\n\ndef test_mark():\n    assert it.mark('plum') == '<plum>'\n    assert it.mark('fig') == '<fig>'\n"
     )
-    loose = "import it\n\n\ndef test_fee():\n    assert it.fee(50) == 12\n    assert it.fee(500) == 35\n"
-    loose += "\n\ndef test_two():\n    assert it.two() == 2\n"
-    close = loose + "\n\ndef test_edge():\n    assert (it.fee(100), it.fee(101)) == (12, 35)\n"
-    counts = []
-    for tests, faults in ((loose, 0), (loose, 8), (close, 8)):
-        (source / "test_it.py").write_text(tests)
-        report, folder = TaskReport(), tmp_path / f"tasks-{len(counts)}"
-        made = make_tasks(
-            source,
-            Origin("it"),
-            folder,
-            orchard.sandbox(),
-            restorations=0,
-            faults=faults,
-            report=report,
-        )
-        counts.append((len([*made]), dict(report.refused)))
-    assert counts == [(1, {}), (0, {"a planted fault solves it": 1}), (1, {})]
+    tests += "\n\ndef test_rate():\n    assert it.rate(50) == 'below'\n    assert it.rate(500) == 'above'\n"
+    made, refused = tasks_of_module(tmp_path, code, tests)
+    assert made == [["loud"], ["loud", "mark"], ["mark"]]
+    assert {*refused} == {"a planted fault solves it"}
 
 
 FEES = """

@@ -24,7 +24,7 @@ def sandbox() -> BubblewrapSandbox:
         pytest.skip(ABSENT)
 
 
-def tasks_of_orchard(folder: Path, most: int, faults: int = 0) -> tuple[list[Task], TaskReport]:
+def tasks_of_orchard(folder: Path, most: int, faults: int | None = 0) -> tuple[list[Task], TaskReport]:
     """Make tasks of the library in a folder, with no fresh restorations."""
     report = TaskReport()
     made = make_tasks(

@@ -34,8 +34,9 @@ def make(
     package: Annotated[list[str] | None, typer.Option(help="Installed package that its tests need.")] = None,
     restorations: Annotated[int, typer.Option(min=0, help="Fresh runs that the original must pass.")] = 10,
     faults: Annotated[
-        int, typer.Option(min=0, help="Faults planted in a feature, all of which its tests must notice.")
-    ] = 8,
+        int | None,
+        typer.Option(min=0, help="Most faults planted in a feature; its tests must notice every one."),
+    ] = None,
     licence: Annotated[str, typer.Option(help="Licence of a folder's code.")] = "unknown",
     seed: Annotated[int, typer.Option(help="Seed of the choice of features.")] = 0,
     rows: Annotated[
