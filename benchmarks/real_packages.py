@@ -3,11 +3,13 @@
     python benchmarks/real_packages.py [--tasks N] [--restorations N] [--at-once N] [NAME==VERSION ...]
 
 Source distributions are fetched from the package index. Every task is judged as the agent gets it, with its
-original files in fresh copies, with bodies that return nothing, and with one fault in the original. A fault
-that the package's own tests pass is unseen: no verdict by them can tell it. Prints a table in Markdown.
+original files in fresh copies, with bodies that return nothing, with one fault in the original as the factory
+plants them, and with the original less one branch, which the factory does not try. Prints a table in
+Markdown.
 """
 
 import argparse
+import ast
 import random
 import shutil
 import tempfile
@@ -22,26 +24,27 @@ from tracemill.environments.episodes.verify_task import judge_candidate, verify_
 from tracemill.environments.feature_deletion.fetch_sdist import fetch_sdist
 from tracemill.environments.feature_deletion.make_tasks import TaskReport, make_tasks
 from tracemill.environments.feature_deletion.plant_faults import plant_faults
+from tracemill.environments.feature_deletion.source_tree import read_functions
+from tracemill.environments.parse_python import parse_python
 from tracemill.environments.sandbox.choose_sandbox import choose_sandbox
-from tracemill.environments.sandbox.python_runtime import make_readable, shared_packages
+from tracemill.environments.sandbox.python_runtime import make_readable
 from tracemill.environments.sandbox.sandbox import Sandbox
 from tracemill.environments.task import Task
-from tracemill.environments.verdict.judge import passes
-from tracemill.environments.verdict.run_tests import TestBed
 
-PACKAGES = (
-    "tabulate==0.9.0",
-    "humanize==4.11.0",
-    "parse==1.22.4",
+PACKAGES = (  # the longest first
     "semver==3.0.4",
-    "markupsafe==3.0.2",
     "webcolors==24.11.1",
+    "parse==1.22.4",
+    "humanize==4.11.0",
+    "markupsafe==3.0.2",
     "inflection==0.5.1",
     "wcwidth==0.2.13",
 )
+TASKS = 15
 
 
-_COUNTS = "tasks", "tried", "deleted", "restored", "restorations", "idle", "faulty", "faults", "unseen"
+_COUNTS = "tasks", "tried", "deleted", "restored", "restorations", "idle"
+_COUNTS += "faulty", "faults", "shorter", "branches"
 
 
 @dataclass
@@ -60,7 +63,8 @@ class PackageRow:
     idle: int = 0
     faulty: int = 0
     faults: int = 0
-    unseen: int = 0
+    shorter: int = 0
+    branches: int = 0
 
     def cells(self) -> list[str]:
         """Return the cells of a row of the table."""
@@ -73,7 +77,7 @@ class PackageRow:
             f"{self.restored} of {self.restorations}",
             f"{self.idle} of {self.tasks}",
             f"{self.faulty} of {self.faults}",
-            f"{self.unseen}",
+            f"{self.shorter} of {self.branches}",
         ]
 
 
@@ -85,7 +89,7 @@ HEADER = (
     "deleted gives 0",
     "restored gives 1",
 )
-HEADER += ("returning nothing gives below 1", "one fault gives below 1", "unseen faults")
+HEADER += ("returning nothing gives below 1", "one fault gives below 1", "a branch less gives below 1")
 
 
 def measure(requirement: str, most: int, restorations: int) -> PackageRow:
@@ -119,8 +123,10 @@ def _judge(task: Task, sandbox: Sandbox, restorations: int, work: Path, row: Pac
         if restore_with_a_fault(task, candidate):
             row.faults += 1
             row.faulty += judge_candidate(task, candidate, sandbox)[0].reward < 1.0
-            bed = TestBed(sandbox, shared_packages(task.packages), task.roots)
-            row.unseen += passes(bed, task.exam, candidate)
+    with _candidate(task, work) as candidate:
+        if restore_less_a_branch(task, candidate):
+            row.branches += 1
+            row.shorter += judge_candidate(task, candidate, sandbox)[0].reward < 1.0
 
 
 @contextmanager
@@ -142,16 +148,36 @@ def let_return_nothing(task: Task, candidate: Path) -> None:
 
 
 def restore_with_a_fault(task: Task, candidate: Path) -> bool:
-    """Put the original back with one fault, of other draws than the task was made with.
-
-    Returns False where a task has no place for one.
-    """
+    """Put the original back with one fault; return False where there is no place for one."""
     shutil.copytree(task.original, candidate, dirs_exist_ok=True)
     rng, untested = random.Random(task.name), task.difficulty.untested
-    for file, text in plant_faults(candidate, task.deleted, untested, rng, 1):
-        (candidate / file).write_text(text, encoding="utf-8")
+    for fault in plant_faults(candidate, task.deleted, untested, rng, 1):
+        (candidate / fault.file).write_text(fault.text, encoding="utf-8")
         return True
     return False
+
+
+def restore_less_a_branch(task: Task, candidate: Path) -> bool:
+    """Put the original back with one condition always false; return False where tests run no such branch."""
+    shutil.copytree(task.original, candidate, dirs_exist_ok=True)
+    deleted = [each for each in read_functions(candidate) if each.symbol in task.deleted]
+    places: list[tuple[str, ast.Module, ast.If]] = []
+    for file in sorted({each.file for each in deleted}):
+        tree = parse_python((candidate / file).read_text(encoding="utf-8"))
+        bodies = [range(each.body_line, each.last_line + 1) for each in deleted if each.file == file]
+        places += [
+            (file, tree, node)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If)
+            and any(node.lineno in body for body in bodies)
+            and f"{file}:{node.body[0].lineno}" not in task.difficulty.untested
+        ]
+    if not places:
+        return False
+    file, tree, branch = random.Random(task.name).choice(places)
+    branch.test = ast.Constant(False)
+    (candidate / file).write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
+    return True
 
 
 def _size(folder: Path) -> int:
@@ -172,7 +198,7 @@ def sum_of(rows: Sequence[PackageRow]) -> PackageRow:
 
 
 def measure_all(
-    packages: Sequence[str] = PACKAGES, most: int = 12, restorations: int = 10, at_once: int = 2
+    packages: Sequence[str] = PACKAGES, most: int = TASKS, restorations: int = 10, at_once: int = 2
 ) -> Iterator[PackageRow]:
     """Give the row of each package as it is measured; `at_once` are at a time."""
     with ThreadPoolExecutor(at_once) as pool:
@@ -185,7 +211,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Tasks of real packages.")
     parser.add_argument("packages", nargs="*", default=PACKAGES, metavar="NAME==VERSION")
-    parser.add_argument("--tasks", type=int, default=12, help="most tasks of a package (12)")
+    parser.add_argument("--tasks", type=int, default=TASKS, help=f"most tasks of a package ({TASKS})")
     parser.add_argument("--restorations", type=int, default=10, help="runs with the original (10)")
     parser.add_argument("--at-once", type=int, default=2, help="packages at once (2)")
     given = parser.parse_args()

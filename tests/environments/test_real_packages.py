@@ -6,7 +6,7 @@ import orchard
 import package_index
 import pytest
 
-from benchmarks.real_packages import PACKAGES, measure_all, sum_of
+from benchmarks.real_packages import PACKAGES, TASKS, PackageRow, measure_all, sum_of
 
 
 @pytest.mark.slow
@@ -14,11 +14,14 @@ from benchmarks.real_packages import PACKAGES, measure_all, sum_of
 def test_tasks_of_real_packages_are_lost_and_restored(capsys: pytest.CaptureFixture[str]) -> None:
     orchard.sandbox()
     package_index.require()
-    rows = [*measure_all(PACKAGES, most=12, restorations=10)]
-    total = sum_of(rows)
+    rows: list[PackageRow] = []
     with capsys.disabled():
-        for row in (*rows, total):
+        for row in measure_all(PACKAGES, most=TASKS, restorations=10):
+            rows.append(row)
             sys.stdout.write(" | ".join(row.cells()) + "\n")
+            sys.stdout.flush()
+        total = sum_of(rows)
+        sys.stdout.write(" | ".join(total.cells()) + "\n")
     assert sum(row.tasks > 0 for row in rows) >= 5
     assert total.tasks >= 60
     assert total.deleted == total.tasks
