@@ -4,7 +4,7 @@
 2. Tests fail once the feature is deleted.
 3. The rest stays functional: tests that passed still pass.
 4. Bodies that return nothing do not solve it.
-5. Nor does the original with a fault planted in it.
+5. Nor does the original with a fault planted at any one place of it.
 6. The original restores reward 1, and keeps doing so in fresh sandboxes.
 """
 

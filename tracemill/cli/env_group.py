@@ -15,6 +15,7 @@ from tracemill.records.printable import printable, printable_count
 if TYPE_CHECKING:
     from tracemill.environments.episodes.episode_folder import RecordedEpisode
     from tracemill.environments.episodes.workspace import EpisodeJudgement
+    from tracemill.environments.feature_deletion.make_tasks import TaskReport
     from tracemill.environments.task import Task
 
 env_app = typer.Typer(help="Make coding tasks, run agents on them, verify them.", no_args_is_help=True)
@@ -111,19 +112,8 @@ def make(
                 report=report,
             )
         for task in made:
-            exam, size = task.exam, task.difficulty
-            typer.echo(
-                f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
-                f"{len(exam.fail_to_pass)} tests decide, {len(exam.blank.unguessed)} beyond a guess, "
-                f"{len(exam.pass_to_pass)} guard"
-                + (f", {len(exam.witnesses)} more lower the reward" if exam.witnesses else "")
-            )
-    typer.echo(f"tasks made {report.made} of {report.tried} {'rows' if rows else 'features'} tried")
-    for reason, count in report.refused.most_common():
-        typer.echo(f"  refused {count}  {printable(reason)}")
-    if report.left_out:
-        why = "they do not pass twice in the sandbox, or are slow"
-        typer.echo(f"tests left out {report.left_out} of {report.tests}: {why}")
+            _print_task(task)
+    _print_report(report, "features" if rows is None else "rows")
     if len(issues) > most:
         typer.echo(f"  {printable_count(len(issues) - most, 'more row')} not tried: --most {most}")
     elif rows is None and report.made < most:
@@ -132,6 +122,27 @@ def make(
             f"  {few}, of functions with at least {LEAST_LINES} lines that some tests call, "
             f"but no more than {MOST_TESTS_SHARE:.0%}"
         )
+
+
+def _print_task(task: "Task") -> None:
+    """Print a task's place, its size and how many tests judge it."""
+    exam, size = task.exam, task.difficulty
+    more = f", {len(exam.witnesses)} more lower the reward" if exam.witnesses else ""
+    typer.echo(
+        f"{task.folder}  {size.kind}, {size.functions} functions, {size.lines} lines, "
+        f"{len(exam.fail_to_pass)} tests decide, {len(exam.blank.unguessed)} beyond a guess, "
+        f"{len(exam.pass_to_pass)} guard{more}"
+    )
+
+
+def _print_report(report: "TaskReport", what: str) -> None:
+    """Print how many tasks were made, why others were not, and the tests that do not count."""
+    typer.echo(f"tasks made {report.made} of {report.tried} {what} tried")
+    for reason, count in report.refused.most_common():
+        typer.echo(f"  refused {count}  {printable(reason)}")
+    if report.left_out:
+        why = "they do not pass twice in the sandbox, or are slow"
+        typer.echo(f"tests left out {report.left_out} of {report.tests}: {why}")
 
 
 @contextmanager
