@@ -99,6 +99,44 @@ def _is_no_sentence(value: str) -> bool:
     return len(words) > 1 and (value[0].islower() or any(word[0].isupper() for word in words[1:]))
 
 
+_CAPITAL_WORD = re.compile(r"[A-Z][a-z]{6,31}(?:[!?.*#$%&+~^-]|\d{1,4})?")
+_ABOUT_PASSWORDS = re.compile(
+    r"(?i)^(?:pass|kenn?wort|parol|contras|senha|hasl|heslo|wachtwoord|losenord|adgangs|salasana|sifre"
+    r"|geslo|lozink|secret|credential|token|key)|passw|passphrase"
+)
+_TOLD_OF_PASSWORDS = frozenset(
+    """
+    required optional incorrect forgotten forgot mandatory encrypted plaintext protected generated disabled
+    enabled expired temporary confirm confirmed confirmation matching mismatch missing invalid visible
+    unchanged changed default standard anonymous bearer digest negotiate anyvalue something anything whatever
+    placeholder incomplete secretstr stringfield charfield textfield column varchar nvarchar hashed bcrypt
+    argon scrypt buffer literal nullable
+    """.split()  # noqa: SIM905
+)
+
+
+def is_capital_word(value: str) -> bool:
+    """Tell whether a value is a word with a capital that says nothing of passwords: `Sandkasten3`.
+
+    So are types and labels: it is a password only where the whole value is set under a password's name.
+    """
+    word = value.rstrip("!?.*#$%&+~^-0123456789").lower()
+    return (
+        _CAPITAL_WORD.fullmatch(value) is not None
+        and not is_stand_in(value)
+        and word not in _KNOWN
+        and word not in _TOLD_OF_PASSWORDS
+        and not _ABOUT_PASSWORDS.search(value)
+    )
+
+
+def is_own_word(value: str) -> bool:
+    """Tell whether a value is a small word of eight letters or more that says nothing of passwords."""
+    return (
+        8 <= len(value) <= 32 and value.isascii() and value.islower() and is_capital_word(value.capitalize())
+    )
+
+
 def is_mingled(value: str) -> bool:
     """Tell whether letters and digits of a value are mixed as in no word: `4rs3n4l-69`, `4ZlUTXpRW5V`."""
     if (

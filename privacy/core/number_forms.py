@@ -136,7 +136,7 @@ _MONTH = r"(?:jan|feb|f\xe9v|mar|m\xe4r|apr|avr|abr|may|mai|maj|mag|giu|jun|jui|
 DATE = rf"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|[0-3]?\d[-/.][0-3]?\d[-/.](?:19|20)\d\d|[0-3]?\d(?:\.|er|st|nd|rd|th|\xba)? (?:de |of )?{_MONTH},? (?:de |of )?(?:19|20)\d\d|{_MONTH} [0-3]?\d(?:st|nd|rd|th)?,? (?:19|20)\d\d|(?:19|20)\d\d(?:\u5e74|\ub144) ?\d{{1,2}}(?:\u6708|\uc6d4) ?\d{{1,2}}(?:\u65e5|\uc77c))"
 """The pattern of a date with its year, in numbers or words."""
 _BIRTH_DATES = rf"""
-date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|bday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|geboortedatum|naissance|nacimiento|nascimento|nascita|data urodzenia|data_urodzenia|f\xf6delsedatum|fodelsedatum|f\xf8dselsdato|fodselsdato|syntym\xe4aika|syntymaaika|n\xe9 le|n\xe9e le|n\xe9(e) le|ne le|nee le|nacido|nacida|nato il|nata il|nascido|nascida|f\xf6dd|f\xf8dt|urodzona|urodzony|syntynyt|geb.|datum narozen\xed|datum_narozeni|datum rodenja = {DATE}|(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]) = -
+date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|bday|dob|d.o.b|born|geburtsdatum|gebdat|geb-dat|geburtstag|geboren|geboortedatum|naissance|nacimiento|nascimento|nascita|data urodzenia|data_urodzenia|f\xf6delsedatum|fodelsedatum|f\xf8dselsdato|fodselsdato|syntym\xe4aika|syntymaaika|n\xe9 le|n\xe9e le|n\xe9(e) le|ne le|nee le|nacido|nacida|nato il|nata il|nascido|nascida|f\xf6dd|f\xf8dt|urodzona|urodzony|syntynyt|geb.|datum narozen\xed|datum_narozeni|datum rodenja = {DATE}|(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]) = -
 """
 _PLACES = r"""
 latitude|longitude|lat|lng|lon|long = -?\d{1,3}\.\d{4,12} = -
@@ -226,9 +226,16 @@ def _read(tables: Iterable[tuple[str, str]]) -> dict[str, list[NumberForm]]:
         for line in table.strip("\n").split("\n"):
             labels, form, check = (each.strip() for each in line.split(" =", 2))
             number = NumberForm(kind, LazyPattern(rf"(?i)(?:{form}){_END}"), check)
-            for label in _unescaped(labels).split("|"):
-                found.setdefault(label.strip(), []).append(number)
+            spellings = (each for one in _unescaped(labels).split("|") for each in _spellings(one.strip()))
+            for label in dict.fromkeys(spellings):
+                found.setdefault(label, []).append(number)
     return found
+
+
+def _spellings(label: str) -> Iterator[str]:
+    """Yield a label, and it with its words joined by a blank, `-` and `_`."""
+    yield label
+    yield from (re.sub("[ _-]", joint, label) for joint in " -_")
 
 
 LATIN_LABELS = _read(
@@ -265,9 +272,9 @@ def _folded(label: str) -> Iterator[bytes]:
 
 LATIN_LABEL = LazyPattern(build_words_pattern(each for label in LATIN_LABELS for each in _folded(label)))
 OTHER_LABEL = LazyPattern("|".join(sorted(map(re.escape, OTHER_LABELS), key=len, reverse=True)))
-LABEL_SUFFIX = LazyPattern(r"(?:[Nn]umber|[Nn]ummer|No|Nr|Num|Code|Id|ID|Value)|s?(?![^\W_])")
+LABEL_SUFFIX = LazyPattern(r"(?:[Nn]umber|[Nn]ummer(?:et)?|No|Nr|Num|Code|Id|ID|Value)|s?(?![^\W_])")
 FILLER = (
-    r"(?:card|number|num|no|nr|nummer|numero|n\xfamero|num\xe9ro|numaras\u0131|numarasi|tunnus|broj|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|il|em|my|his|her|for|f\xfcr|n\.?[\xba\xb0]"
+    r"(?:card|number|num|no|nr|nummer(?:et)?|numero|n\xfamero|num\xe9ro|numaras\u0131|numarasi|tunnus|broj|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|il|em|my|his|her|for|f\xfcr|n\.?[\xba\xb0]"
     r"|cliente?|customer|holder|user|coordinates?|position|location|value)"
 )
 """The pattern of a word between a label and its value."""

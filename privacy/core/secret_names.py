@@ -3,9 +3,11 @@
 from functools import lru_cache
 
 from tracemill.privacy.core.chosen_passwords import (
+    is_capital_word,
     is_chosen_password,
     is_joined_words,
     is_numbered_words,
+    is_own_word,
     is_scrambled_letters,
     is_short_phrase,
     is_word_chain,
@@ -38,6 +40,11 @@ _PASSWORD_NAME = build_rule_pattern(
     rf"^(?:\w+[_.-])?(?:{_TRANSLATED})$|"
     r"(?-i:[a-z]P(?:ass|wd|w|W)$|^[A-Z]{2,12}P(?:ASS|W)$)"
 )
+_TRANSLATED_KEY = (
+    r"(?<![a-z])(?:chiave|clave|chave|llave|klucz|schl(?:ue|\xfc|u)ssel|sleutel|nyckel|anahtar|kulcs|kljuc)"
+    r"(?![a-z])"
+)
+"""Words for a key in other languages, as names in settings have them."""
 KEY_ADJECTIVES = (
     "api|access|private|signing|encryption|decryption|validation|auth|account|master|license|licence|service|"
     "client|storage|admin|root|session|webhook|jwt|hmac|app|application|deploy|consumer|secret|subscription|"
@@ -47,7 +54,8 @@ KEY_ADJECTIVES = (
 """Words that make a following `key` the name of a secret."""
 _TOKEN_NAME = build_rule_pattern(
     rf"(?i)secret|token|credential|(?:{KEY_ADJECTIVES})[_\-.]?key|apikey|"
-    r"authorization|(?<![a-z])(?:master)?auth$|_key(?:_base|_v?\d+|_[a-z]{2,4})?$|_pat$|connection[_-]?string"
+    r"authorization|(?<![a-z])(?:master)?auth$|_key(?:_base|_v?\d+|_[a-z]{2,4})?$|_pat$|connection[_-]?string|"
+    rf"{_TRANSLATED_KEY}|(?-i:^KEY$|[a-z]Key$)|[_-]cookie$|(?:c|x)srf$"
 )
 _OTHER_NAME = build_rule_pattern(
     r"(?i)public|(?:cache|idempotency|partition|sort|sorting|primary|foreign|lookup|dedup\w*|group|object|index|row|"
@@ -72,7 +80,7 @@ _PASSWORD_END = build_rule_pattern(
     r"|^(?:store|key|trust|become|sudo|db|admin|root|bind|login|ftp|mail|ldap|smtp|imap)pass)$"
 )
 _LEAST_HASH = 24  # characters
-_VALUE_NAME = build_rule_pattern(r"(?i)(?:secret|token|credentials?|key|auth)$")
+_VALUE_NAME = build_rule_pattern(rf"(?i)(?:secret|token|credentials?|key|auth)$|{_TRANSLATED_KEY}")
 _CHOSEN_NAME = build_rule_pattern(
     r"(?i)(?:secret|(?:api|auth|access|refresh|bearer|admin|bot|app)[_-]?token|(?:api|secret|encryption|signing|fernet|master|jwt|session"
     r"|validation|machine|private|shared|auth|access)[_-]?key)(?:_base)?$"
@@ -81,6 +89,7 @@ _CHOSEN_NAME = build_rule_pattern(
 KEY_ADJECTIVE = build_rule_pattern(rf"(?i)({KEY_ADJECTIVES})[ _-]$")
 """The same words directly before `key`, separated from it by a blank, `_` or `-`."""
 _SEALED_NAME = build_rule_pattern(r"(?i)licen[sc]e|product|serial|activation")
+_SHORT_HEX = build_rule_pattern(r"(?=(?:[a-f]*[0-9]){3})(?=(?:[0-9]*[a-f]){2})[0-9a-f]{12,31}")
 _SERIAL = build_rule_pattern(r"(?=.*[0-9].*[0-9])(?=.*[A-Z].*[A-Z])[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7}")
 
 
@@ -130,6 +139,8 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
         return kind
     if kind == "PASSWORD" and plain and _PASSWORD_END.search(name) and is_joined_words(value):
         return kind if not _same_word(name, value) else None
+    if kind == "PASSWORD" and plain and _names_own(name) and is_capital_word(value):
+        return kind if not _same_word(name, value) else None
     if kind and plain and _CHOSEN_NAME.search(name) and is_word_chain(value) and not _same_word(name, value):
         return kind
     if (
@@ -159,10 +170,26 @@ def bare_value_kind(name: str, value: str, among_settings: bool) -> str | None:
     """
     kind = None if is_sealed(value) else _kind_of(name)
     if kind == "PASSWORD":
-        if among_settings and _PASSWORD_END.search(name) and is_joined_words(value):
+        words = is_joined_words(value) or (
+            _names_own(name) and (is_capital_word(value) or is_own_word(value))
+        )
+        if among_settings and _PASSWORD_END.search(name) and words:
             return kind if not _same_word(name, value) else None
         return kind if is_bare_password(value, among_settings) else None
     return kind if kind and _VALUE_NAME.search(name) and is_made_up_key(value) else None
+
+
+# Labels of fields and buttons, whose values are texts.
+_OF_PAGE = build_rule_pattern(
+    r"(?i)^(?:confirm|repeat|retype|reset|forgot|show|hide|change|enter|update|wrong|no|has|is|with|without|set"
+    r"|get|lost|create|save|generate|toggle)(?:ed|ten|ing)?[ _-]?(?:new|old|your|current|the|a)?[ _-]?p|label"
+    r"|title|placeholder"
+)
+
+
+def _names_own(name: str) -> bool:
+    """Tell whether a name ends with a word for a password, and is no label of a page."""
+    return _PASSWORD_END.search(name) is not None and not _OF_PAGE.search(name)
 
 
 def is_chosen_under(name: str, value: str) -> bool:
@@ -171,7 +198,9 @@ def is_chosen_under(name: str, value: str) -> bool:
         return False
     if _CHOSEN_NAME.search(name) and is_chosen_password(value) and is_numbered_words(value):
         return not _same_word(name, value)
-    return bool(_VALUE_NAME.search(name)) and is_chosen_key(value)
+    return bool(_VALUE_NAME.search(name)) and (
+        is_chosen_key(value) or _SHORT_HEX.fullmatch(value) is not None
+    )
 
 
 def _is_set_whole(name: str, value: str) -> bool:

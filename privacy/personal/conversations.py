@@ -21,7 +21,7 @@ _CLOSINGS = (
     r"(?:(?:kind|best|warm|with kind|many)? ?regards|best wishes|best|cheers|thanks(?: (?:again|a lot|so much))?|many thanks|thank you|sincerely(?: yours)?|yours(?: sincerely| faithfully| truly)?|take care"
     r"|(?:mit )?(?:freundlichen|besten|lieben|herzlichen|viele|liebe|beste|herzliche)n? gr\xfc(?:\xdf|ss)e?n?|mfg|lg|hochachtungsvoll|cordialement|bien \xe0 (?:vous|toi)|sinc\xe8res salutations|amicalement|bien cordialement"
     r"|(?:un )?(?:cordial )?saludos?(?: cordiale?s?)?|atentamente|un abrazo|atenciosamente|cumprimentos|com os melhores cumprimentos|abra\xe7os?|cordiali saluti|distinti saluti|saluti|met vriendelijke groet(?:en)?|groet(?:en|jes)?"
-    r"|pozdrawiam|z powa\u017caniem|med v\xe4nliga? h\xe4lsningar|mvh|(?:med )?v\xe4nliga? h\xe4lsning(?:ar)?|med venlig hilsen|vennlig hilsen|yst\xe4v\xe4llisin terveisin|s pozdravem)"
+    r"|pozdrawiam|z powa\u017caniem|z wyrazami szacunku|s pozdravom|lep pozdrav|srda\u010dan pozdrav|\xfcdv\xf6zlettel|cu stim\u0103|sayg\u0131lar\u0131mla|sevgiler(?:imle)?|bisous|bises|abbracci|salutations distingu\xe9es|cordiais sauda\xe7\xf5es|liefs|kram|h\xe4lsningar|hilsen|(?:\u0441|\u0437) (?:\u0443\u0432\u0430\u0436\u0435\u043d\u0438\u0435\u043c|\u043f\u043e\u0432\u0430\u0433\u043e\u044e|\u043f\u043e\u0447\u0442\u0435\u043d\u0438\u0435\u043c|\u043d\u0430\u0438\u043b\u0443\u0447\u0448\u0438\u043c\u0438 \u043f\u043e\u0436\u0435\u043b\u0430\u043d\u0438\u044f\u043c\u0438)|\u043f\u043e\u0437\u0434\u0440\u0430\u0432|\u03bc\u03b5 \u03b5\u03ba\u03c4\u03af\u03bc\u03b7\u03c3\u03b7|med v\xe4nliga? h\xe4lsningar|mvh|(?:med )?v\xe4nliga? h\xe4lsning(?:ar)?|med venlig hilsen|vennlig hilsen|yst\xe4v\xe4llisin terveisin|s pozdravem)"
 )
 _CLOSED = LazyPattern(
     rf"(?i:(?<![^\n>]){_CLOSINGS})[,.!]?[ \t]*\r?\n(?:[ \t>]*\r?\n)?[ \t>]{{0,6}}(?:-{{1,2}} ?)?(?P<v>{PERSON}){_ENDS}"
@@ -201,7 +201,7 @@ DISPLAYED = _make_finder(
 """The detector of names that a service shows, which reads JSON as a whole."""
 _LAST_WORDS = (
     r"(?:regards|wishes|best|cheers|thanks|thank you|again|a lot|so much|sincerely|yours|truly|faithfully|take care|mfg|lg|mvh|gr\xfc(?:\xdf|ss)en?|gr\xfc(?:\xdf|ss)|hochachtungsvoll|cordialement|amicalement|\xe0 (?:vous|toi)|salutations"
-    r"|saludos?|cordiale?s?|mente|abrazo|cumprimentos|abra\xe7os?|saluti|groet(?:en|jes)?|pozdrawiam|powa\?aniem|h\xe4lsning(?:ar)?|hilsen|terveisin|pozdravem)"
+    r"|saludos?|cordiale?s?|mente|abrazo|cumprimentos|abra\xe7os?|saluti|groet(?:en|jes)?|pozdrawiam|powa\?aniem|h\xe4lsning(?:ar)?|hilsen|terveisin|pozdrav(?:em|om)?|szacunku|zlettel|cu stim\?|mla|sevgiler(?:imle)?|bisous|bises|abbracci|distingu\xe9es|sauda\xe7\xf5es|liefs|kram|\?{6})"
 )
 _LABEL_END = r"[*_\"]*[ \t]*[:|=?][ \t*_|\"]*"
 DETECTORS: tuple[Detector, ...] = (

@@ -26,7 +26,7 @@ STREET = (
 )
 """The pattern of a street with its number in English, French, German, Spanish, Portuguese or Italian."""
 _ADDRESS = LazyPattern(
-    r"(?:(?i:address(?:e|es)?(?:[ _-]?line)?[ _-]?\d?|street(?:[ _-]?(?:name|line|address))?[ _-]?\d?|line[ _-]?[12]|(?:ship|deliver|bill|send|invoice)(?:ed)?[ _-]to|anschrift|stra(?:\xdf|ss)e|direcci[o\xf3]n|endere[c\xe7]o|indirizzo|adres|rua|lives? at|resid(?:es|ing) at|\u4f4f\u6240)"
+    r"(?:(?i:address(?:e|es)?(?:[ _-]?line)?[ _-]?\d?|street(?:[ _-]?(?:name|line|address))?[ _-]?\d?|line[ _-]?[12]|(?:ship|deliver|bill|send|invoice)(?:ed)?[ _-]?to|anschrift|stra(?:\xdf|ss)e|direcci[o\xf3]n|endere[c\xe7]o|indirizzo|adres|rua|lives? at|resid(?:es|ing) at|\u4f4f\u6240)"
     r"[\"'`]?[ \t]{0,3}[:=>]?[ \t]{0,4}[\"'`]?)"
     rf"(?P<v>{STREET}(?:,? [^\n\"'`<>|;{{}}]{{2,80}})?)"
 )
@@ -98,6 +98,12 @@ _LABEL_PROBE = (
     r"(?i)(?:"
     + re.sub(r"\\u[0-9a-f]{4}", r"\\?", rf"{PERSON_LABEL}|{_ROLE}")
     + r")[\"'`]?(?:\s?(?:[:=]|=>)\s*\\*[\"'`]?|>)(?-i:[A-Z?\xc0-\xde])"
+)
+_CAPITALS = LazyPattern(
+    rf"(?<![^\W\d_])(?i:{PERSON_LABEL})\\*[\"'`]?[ \t]?(?:[:=]|=>)\s{{0,3}}\\*[\"'`](?P<v>{_UPPER}{{2,24}}(?:[ '\u2019-]{_UPPER}{{2,24}}){{0,3}})(?=\\*[\"'`])"
+)
+_R_PERSON = LazyPattern(
+    rf"\bperson\(\s{{0,20}}(?:given\s?=\s?)?[\"'](?P<v>{_PART})[\"'],\s{{0,20}}(?:family\s?=\s?)?[\"'](?P<w>{_PART})[\"']"
 )
 _RECORD = LazyPattern(
     rf"\"family\"\s?:\s?\"(?P<v>{_PART})\",?\s{{0,40}}\"given\"\s?:\s?\[\s{{0,40}}\"(?P<w>{_PART})\""
@@ -302,8 +308,17 @@ def find_labelled_names(view: TextView) -> Iterator[Span]:
                 continue
             if is_person(name) and not _NO_NAME.intersection(re.split(r"[ '\u2019-]", name.lower())):
                 yield Span(*match.span(group), "PERSON")
+        for match in _CAPITALS.finditer(view.text, low, min(len(view.text), high + _NAME_REACH)):
+            if not _NO_NAME.intersection(re.split(r"[ '\u2019-]", match["v"].lower())):
+                yield Span(*match.span("v"), "PERSON")
         for match in _RECORD.finditer(view.text, low, min(len(view.text), high + _NAME_REACH)):
             yield from (Span(*match.span(group), "PERSON") for group in "vw")
+
+
+def find_persons_in_r(view: TextView) -> Iterator[Span]:
+    """Find a given and a family name in calls of R's `person`."""
+    for match in _R_PERSON.finditer(view.text):
+        yield from (Span(*match.span(group), "PERSON") for group in "vw")
 
 
 def find_committers(view: TextView) -> Iterator[Span]:
@@ -341,7 +356,7 @@ def _listed(
 
 _JP = r"0[5789]0-\d{4}-\d{4}|0[36]-[2-9]\d{3}-\d{4}|0[2-9]\d-\d{3}-\d{4}"
 _BR = r"\([1-9][1-9]\) ?9?\d{4}-\d{4}|[1-9][1-9] 9\d{4}-\d{4}"
-_PHONE = LazyPattern(rf"(?<![\w.+/-])(?:{_JP}|{_BR})(?![\w-]|\.\d)")
+_PHONE = LazyPattern(rf"(?<![A-Za-z0-9_.+/-])(?:{_JP}|{_BR})(?![A-Za-z0-9_-]|\.\d)")
 
 
 def find_phones(view: TextView) -> Iterator[Span]:
@@ -380,6 +395,7 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_labelled_names, _LABEL_PROBE, r"\"family\"\s*:\s*\"[^\"\n]*\",?\s*\"given\"", located=True
     ),
+    make_probed_detector(find_persons_in_r, r"person\(\s*(?:given\s?=\s?)?[\"'][^\"'\n]+[\"'],"),
     make_probed_detector(find_phones, _JP, _BR),
 )
 DOCUMENTED = DETECTORS[:-1]

@@ -36,9 +36,14 @@ _BEFORE = LazyPattern(r"(?:[^\W\d_][\w'\u2019.()/\u00a0-]*[ _]){0,5}[^\W\d_][\w'
 _ELEMENT = LazyPattern(
     rf"(?:<|&lt;)(?:[\w-]+:)?(?P<l>\w{{2,40}})(?:\s[^<>]{{0,80}})?(?:>|&gt;)\s{{0,3}}(?P<v>{PERSON}|{_LAST_FIRST})\s{{0,3}}(?:</|&lt;/)"
 )
+_INPUT = LazyPattern(
+    rf">(?P<l>[^\W\d_][^<>\n:]{{2,40}}):?</label>\s{{0,40}}<input[^<>]{{0,120}}?value=[\"'](?P<v>{PERSON})[\"']"
+)
 _OPENED = LazyPattern(r"<(?:[\w-]+:)?(?P<l>\w{3,40})(?: [^<>]{0,80})?>(?!\s*[^\s<])")
 _COMMAND = LazyPattern(r"[\\/](?P<l>[A-Za-z]{3,24})$")
-_ROLE_NEAR = LazyPattern(r"[A-Za-z][\w-]{2,40}(?=[\"'`]?\]?[ \t]*(?:[:=]|=>)?\s*[\[{(]|[ \t]*:[ \t]*\n)")
+_ROLE_NEAR = LazyPattern(
+    r"[A-Za-z][\w-]{2,40}(?=[\"'`]?\]?[ \t]*(?:[:=]|=>)?\s*[\[{(]|[ \t]*:[ \t]*\n|\]{1,2}[ \t]*\n)"
+)
 _TABLES = r"(?:users?|customers?|clients?|patients?|persons?|people|employees?|staff|students?|pupils?|teachers?|members?|contacts?|guests?|authors?|tenants?|applicants?|candidates?|doctors?|drivers?|passengers?|subscribers?|profiles?)"
 _TABLE_NAMED = LazyPattern(rf"(?i)(?:update|from|into|join)\s{{1,3}}[\"'`\[]?(?:\w+[._])?{_TABLES}\b")
 
@@ -52,6 +57,11 @@ def find_people_by_role(view: TextView) -> Iterator[Span]:
             if is_full_name(name_in_order(found["v"])) and _is_labelled(text, found):
                 yield Span(*found.span("v"), "PERSON")
                 yield from _following_names(text, found.end("v"))
+        for found in _INPUT.finditer(text, low, end):
+            if is_full_name(found["v"]) and (
+                is_role_label(found["l"]) or is_name_label(found["l"].split()[0])
+            ):
+                yield Span(*found.span("v"), "PERSON")
         for found in _ELEMENT.finditer(text, low, end):
             if is_full_name(name_in_order(found["v"])) and _is_element_of_person(text, found):
                 yield Span(*found.span("v"), "PERSON")
@@ -95,7 +105,7 @@ def _is_labelled(text: str, found: re.Match[str]) -> bool:
     if label is None:
         return False
     name = label[0].rstrip("( ")
-    if is_role_label(name):
+    if is_role_label(name) or is_role_label(name.rpartition("(")[2]):
         return True
     if not is_name_label(name):
         return False
@@ -138,7 +148,7 @@ def _has_personal_fields(text: str, at: int) -> bool:
 
 _BESIDE = 240  # characters on either side of a name in which fields of the same person stand
 _PERSONAL_FIELD = LazyPattern(
-    r"(?i)(?<![^\W_])(?:e-?mail|(?:home|work|cell|tele)?_?phone|mobile|tel|telefon[eo]?|t\xe9l\xe9phone|tel\xe9fono|celular|fax|dob|date_?of_?birth|birth_?(?:date|day)|geb|geburts\w+|nascimento|naissance|nacimiento"
+    r"(?i)(?<![^\W_])(?:e-?mail|adresse|anschrift|courriel|civilit[e\xe9]|direcci[o\xf3]n|indirizzo|endere[c\xe7]o|(?:home|work|cell|tele)?_?phone|mobile|tel|telefon[eo]?|t\xe9l\xe9phone|tel\xe9fono|celular|fax|dob|date_?of_?birth|birth_?(?:date|day)|geb|geburts\w+|nascimento|naissance|nacimiento"
     r"|passport\w*|ssn|cpf|pesel|nir|bsn|dni|iban|cvc|cvv|gender|sex|age|alter|nationality|salary|gehalt|kvnr|street|stra(?:\xdf|ss)e|plz|zip(?:_?code)?|post(?:al_?)?code)(?:[_ -]?(?:no|nr|number|address))?[\"'`]?(?:[ \t]{0,8}[:=]|>)[ \t]{0,4}[\"']?[^\s\"'<>,{}]"
 )
 """Names of fields that records of persons have, with a value."""
@@ -188,7 +198,7 @@ _VERSUS = LazyPattern(
     rf"(?<![^\W_])(?P<v>{PERSON})(?= (?:vs?\.|versus|gegen|contra|contre|contro|tegen|c/|mot|przeciwko) [A-Z\xc0-\xde])"
 )
 _PART_KEY = LazyPattern(
-    r"\"(?P<k>family|given)\"\s{0,3}:\s{0,3}\[?\s{0,40}\"(?P<v>[^\W\d_][^\"\n\d]{1,40})\"|<(?:family|given) value=\"(?P<x>[^\W\d_][^\"\n\d]{1,40})\""
+    r"(?<![\w.])[\"']?(?P<k>family|surname|given)[\"']?\s{0,3}:\s{0,3}\[?\s{0,40}[\"'](?P<v>[^\W\d_][^\"'\n\d]{1,40})[\"']|<(?:family|given) value=\"(?P<x>[^\W\d_][^\"\n\d]{1,40})\""
 )
 _NAMED_OBJECT = LazyPattern(r"\"\w*(?i:names?|contacts?|authors?|editors?)\"\s{0,3}:\s{0,3}\[?\s{0,40}$")
 _OBJECT = 400  # characters on either side of a key within its object
@@ -203,9 +213,10 @@ def find_parts_of_names(view: TextView) -> Iterator[Span]:
             continue
         opening = text.rfind("{", max(0, match.start() - _OBJECT), match.start())
         closing = text.find("}", match.end(), match.end() + _OBJECT)
-        other = '"given"' if match["k"] == "family" else '"family"'
+        inside = text[opening : max(closing, match.end())]
+        others = ("family", "surname") if match["k"] == "given" else ("given",)
         if opening >= 0 and (
-            other in text[opening : max(closing, match.end())]
+            any(other in inside for other in others)
             or _NAMED_OBJECT.search(text, max(0, opening - _LABEL), opening)
         ):
             yield Span(*match.span("v"), "PERSON")
@@ -279,6 +290,7 @@ def _probes() -> Iterator[str]:
         yield rf"(?i)(?:{'|'.join(_STEMS[first : first + _TOGETHER])})(?:>|&gt;)\s*{_CAPITAL}"
     yield rf"\\(?:author|student|supervisor|advisor|examiner|professor|editor|name|signature){{{_CAPITAL}"
     yield rf"(?:[Nn]ame|Nm|nom|nombre|nome|CommonName)(?: [^<>]*)?(?:>|&gt;)\s*{_CAPITAL}"
+    yield rf"</label>\s*<input[^<>]*value=[\"']{_CAPITAL}"
     yield rf"(?i)name[\"'`]?\s*(?::|=>?)\s*[\"']{_CAPITAL}[^\"'\n]* {_CAPITAL}"
 
 
@@ -295,7 +307,7 @@ IN_STATEMENTS = make_probed_detector(
 )
 """The detector of names in statements of SQL, which also reads JSON as a whole."""
 IN_PARTS = make_probed_detector(
-    find_parts_of_names, r"\"(?:family|given)\"\s*:\s*\[?\s*\"", r"<(?:family|given) value=\""
+    find_parts_of_names, r"(?:family|surname|given)[\"']?\s*:\s*\[?\s*[\"']", r"<(?:family|given) value=\""
 )
 """The detector of names in parts, which reads JSON as a whole."""
 DETECTORS: tuple[Detector, ...] = (

@@ -16,7 +16,13 @@ from tracemill.privacy.core.word_lists import COMMON_WORDS
 from tracemill.privacy.personal.given_names import begins_with_given_name
 from tracemill.privacy.personal.labelled_data import PERSON
 from tracemill.privacy.personal.labelled_people import name_in_order, spell_in_raw
-from tracemill.privacy.personal.role_words import LATIN_ROLES, is_holder_of_people, is_name_label
+from tracemill.privacy.personal.other_scripts import is_name_cell, is_name_column
+from tracemill.privacy.personal.role_words import (
+    LATIN_ROLES,
+    is_holder_of_people,
+    is_name_label,
+    is_role_label,
+)
 from tracemill.privacy.personal.unannounced_data import is_full_name
 
 _CAPITALISED = r"[A-Z\xc0-\xde\u0100-\u017d][^\W\d_]+"
@@ -89,7 +95,8 @@ def find_titled_cells(view: TextView) -> Iterator[Span]:
 def _is_label(name: str) -> bool:
     if not 1 < len(name) <= 48 or name.lower() == "id":
         return False
-    return bool(_OF_PART.fullmatch(name)) or is_name_label(name) or is_holder_of_people(name)
+    latin = bool(_OF_PART.fullmatch(name)) or is_name_label(name) or is_holder_of_people(name)
+    return latin or is_name_column(name)
 
 
 def _names_in(text: str, column: Column) -> Iterator[Span]:
@@ -98,9 +105,15 @@ def _names_in(text: str, column: Column) -> Iterator[Span]:
     if _OF_PART.fullmatch(column.name):
         yield from (Span(cell.start, cell.end, "PERSON") for cell in filled if _is_part(text, cell))
         return
+    if is_name_column(column.name):
+        values = ((cell, text[cell.start : cell.end]) for cell in filled)
+        yield from (
+            Span(cell.start, cell.end, "PERSON") for cell, value in values if is_name_cell(column.name, value)
+        )
+        return
     names = [cell for cell in filled if _is_whole(text[cell.start : cell.end])]
     given = sum(begins_with_given_name(text[cell.start : cell.end]) for cell in names)
-    described = any(_is_of_persons(label) for label in column.header)
+    described = is_role_label(column.name) or any(_is_of_persons(label) for label in column.header)
     if given >= max(1, _LEAST_GIVEN * len(filled)) or (described and len(names) * 2 > len(filled)):
         yield from (Span(cell.start, cell.end, "PERSON") for cell in names)
 
@@ -116,7 +129,8 @@ def _is_part(text: str, cell: TableCell) -> bool:
 
 
 def _is_whole(value: str) -> bool:
-    return _WHOLE.fullmatch(value) is not None and is_full_name(name_in_order(value))
+    name = value.title() if value.isupper() else value
+    return _WHOLE.fullmatch(name) is not None and is_full_name(name_in_order(name))
 
 
 _LABELS = sorted(
@@ -131,6 +145,7 @@ def _probes() -> Iterator[str]:
     yield rf"(?i)[,;\t_]\"?{label}\"?\r?\n"
     yield rf"(?i)[\n|_ ][*]*{label}[*]* *\|"
     yield rf"(?i)(?:  |\n|_){label}(?:  |\r?\n[ \t]*--)"
+    yield r"(?:^|\n|[,;\t|])[\"'`* ]{0,2}\?{2,12}[\"'`* ]{0,2}[,;\t|]"
 
 
 DETECTORS: tuple[Detector, ...] = (

@@ -16,6 +16,13 @@ def _words_of(capital: str, letters: str) -> str:
 
 
 _CYRILLIC_WORDS = _words_of("[А-ЯЁ-ЏҐ]", "[а-яё-џґ’]{1,24}")
+_CAPITALISED_PAIR = {
+    name: rf"{capital}{letters}(?:[ -]{capital}{letters}){{1,3}}"
+    for name, capital, letters in (
+        ("cyrillic", "[А-ЯЁ-ЏҐ]", "[а-яё-џґ’]{1,24}"),
+        ("greek", "[Α-ΩΆΈ-Ώ]", "[α-ωά-ώΐΰϊϋ]{1,24}"),
+    )
+}
 _CYRILLIC_NAME = rf"(?:[А-ЯЁ-ЏҐ]\. ?){{0,2}}{_CYRILLIC_WORDS}(?: [А-ЯЁ-ЏҐ]\.){{0,2}}"
 # The words of a label and the pattern of a name, by script.
 _SCRIPTS = (
@@ -62,6 +69,20 @@ _COMPILED = tuple(
     LazyPattern(rf"{label}{_SEPARATOR}(?P<v>{name}){_END if number < 7 else ''}")
     for number, (label, name) in enumerate(_SCRIPTS)
 )
+# Names that a role, or a title behind them, tells without a separator, by the number of their script.
+_BESIDE = tuple(
+    (script, LazyPattern(pattern))
+    for script, pattern in (
+        (0, rf"{_SCRIPTS[0][0]} (?P<v>{_CAPITALISED_PAIR['cyrillic']})"),
+        (1, rf"{_SCRIPTS[1][0]} (?P<v>{_CAPITALISED_PAIR['greek']})"),
+        (6, rf"(?:{_SCRIPTS[6][0]})?(?P<v>{_SCRIPTS[6][1].replace('{1,3}', '{1,2}')})(?=先生|女士|小姐)"),
+        (
+            7,
+            r"(?<![一-鿿々])(?P<v>[一-鿿々]{1,4}[ \u3000][一-鿿々ぁ-ゖァ-ヺー]{1,5}?)(?=さん|様|氏(?!名)|殿)",
+        ),
+        (8, rf"{_SCRIPTS[8][0]}(?:인|은|는)? (?P<v>[가-힣]{{3}})(?= ?(?:님|씨))"),
+    )
+)
 _ALPHABETS = tuple(
     LazyPattern(each)
     for each in ("[А-я]", "[Α-ω]", "[א-ת]", "[ء-ۓ]", "[ऀ-\u0bff]", "[ก-๎]", "[一-鿿]", "[一-鿿]", "[가-힣]")
@@ -71,10 +92,29 @@ _NO_NAME = LazyPattern(
 )
 
 
+_LABELS = tuple(LazyPattern(label) for label, _ in _SCRIPTS)
+_NAMES = tuple(LazyPattern(rf"(?:{name})") for _, name in _SCRIPTS)
+
+
+def is_name_column(label: str) -> bool:
+    """Tell whether the label of a column is a word for names or persons in one of these scripts."""
+    return not label.isascii() and any(each.fullmatch(label) for each in _LABELS)
+
+
+def is_name_cell(label: str, value: str) -> bool:
+    """Tell whether a cell below such a label holds a name in the same script."""
+    return not _NO_NAME.match(value) and any(
+        each.fullmatch(label) and name.fullmatch(value) for each, name in zip(_LABELS, _NAMES, strict=True)
+    )
+
+
 def find_names_in_other_scripts(view: TextView) -> Iterator[Span]:
-    """Find names behind a label in their own script."""
+    """Find names behind a label, or beside a role or a title, in their own script."""
     text = view.text
-    for alphabet, pattern in zip(_ALPHABETS, _COMPILED, strict=True):
+    for alphabet, pattern in (
+        *zip(_ALPHABETS, _COMPILED, strict=True),
+        *((_ALPHABETS[each], beside) for each, beside in _BESIDE),
+    ):
         if alphabet.search(text):
             for match in pattern.finditer(text):
                 if not _NO_NAME.match(match["v"]):

@@ -117,6 +117,9 @@ def _is_nobody(name: str, nobody: frozenset[str]) -> bool:
 _SURE = 3
 _TELLING = (
     *(build_rule_pattern(pattern) for pattern, *_ in _ACCOUNTS[:_SURE]),
+    build_rule_pattern(  # a home folder
+        rf"(?<![^\n])d(?:[r-][w-][xsStT-]){{3}}[@+.]{{0,2}}[ \t]+\d+[ \t]+{_USER}[ \t][^\n]{{8,80}}[ \t](?P=v)/?(?=\r?\n|$)"
+    ),
     build_rule_pattern(
         rf"(?:\buid=\d{{3,7}}\(|(?<![A-Z_])(?:USER|LOGNAME)=|(?<![^\n])(?:[^\n]{{0,80}}[$#%>] )?whoami\n){_USER}(?=[)\s\"';]|$)"
     ),

@@ -24,6 +24,7 @@ _WRITTEN = _words(
     representative director chairman chairwoman chairperson secretary treasurer owner keeper registrant proprietor shareholder trustee deceased holder principal_investigator investigator
     full_name legal_name real_name name_of_patient name_and_surname first_and_last_name accompanied_by case_worker social_worker account_manager team_lead assignee reporter consultant instructor
     trainer coach attendees participants authors members people artist scientist researcher volunteer hired_by party_name lead_guest booking_name
+    present anwesend anwesende pr\xe9sents presentes presenti aanwezig n\xe4rvarande obecni
     user display_name decision_maker caller callee complainant informant victim offender inmate prisoner heir dependant dependent fianc\xe9 fianc\xe9e partner godparent stepfather stepmother grandfather grandmother uncle aunt nephew niece cousin
     photo photograph foto byline by-line composer lyricist performer singer conductor pianist actor actress narrator producer screenwriter moderator facilitator organizer organiser organisator scribe minute_taker note_taker host_name
     name_on_card name_on_account name_on_ticket nameoncard account_name cardholder_name person_in_charge project_lead product_owner scrum_master case_manager key_worker pilot captain driver courier foreman operator_name shift_lead technician

@@ -29,7 +29,9 @@ _NO_NAMES = COMMON_WORDS | frozenset(
 _CAPITAL = r"[A-Z?\xc0-\xde]"
 _ROLES = (
     r"(?:assignee|reviewer|reporter|owner|approver|maintainer|colleague|manager|supervisor|team lead|tech lead|teammate|customer|client|patient|guest|tenant|passenger|employee"
-    r"|contractor|requester|submitter|stakeholder|interviewer|applicant|candidate|according to|signed|regards|best wishes|sincerely|thanks|best|cheers|cc|per|attn)"
+    r"|contractor|requester|submitter|stakeholder|interviewer|applicant|candidate"
+    r"|client[ea]|pacient[ea]|usuari[oa]|utente|colega|collega|coll\xe8gue|kolleg(?:e|in|en)|kund(?:e|in|en)|mandant(?:in|en)?|patient(?:in|en|e)|mieter(?:in|s)?|mitarbeiter(?:in|s)?|klient(?:a|ka|ki|ce)?|pacjent(?:a|ka|ki)?|klant|pati\xebnt|paziente|dipendente|locataire|salari\xe9e?|employ\xe9e?"
+    r"|emplead[oa]|funcion\xe1ri[oa]|inquilin[oa]|alumn[oa]|alun[oa]|sch\xfcler(?:in|s)?|\xe9l\xe8ve|student(?:e|essa|in|ka)|estudiante|z\xe1kazn\xedk|asiakas|potilas|medewerker|werknemer|huurder|abogad[oa]|anw\xe4lt(?:in)?|anwalt|avocate?|m\xe9dic[oa]|\xe4rztin|according to|signed|regards|best wishes|sincerely|thanks|best|cheers|cc|per|attn)"
 )
 # `owner Ada Lovelace`, `Owner: Ada`, `**Owner:** Ada`, `| owner | Ada`.
 _AFTER_ROLE = r"(?:[,:]?[ \n]|[\"'`*_]{0,3}[ \t]{0,3}[:|][ \t]{0,3}[\"'`*_]{0,3}[ \t]{0,2})"
@@ -52,10 +54,24 @@ _THINGS = r"(?:iPhone|iPad|MacBook|AirPods|laptop|account|machine|computer|desk|
 _OF_PERSON = LazyPattern(rf"(?P<v>{PERSON})['\u2019]s {_THINGS}\b")
 _CALLS = r"(?i:call|ring|phone|dial|text|fon|tel\.?|cell|mobile|signal|whatsapp)"
 _CALLED = build_rule_pattern(
-    rf"\b{_CALLS} (?P<v>\+?\(?\d{{2,5}}\)?[ .-]\d{{2,4}}(?:[ .-]?\d{{2,4}}){{1,3}})(?![\w-]|\.\d)"
+    rf"\b(?:{_CALLS}|(?i:(?:my|his|her|their|our) (?:\w{{2,10}} )?number is|gsm)) (?P<v>\+?\(?\d{{2,5}}\)?[ .-]\d{{2,4}}(?:[ .-]?\d{{2,4}}){{1,3}})(?![\w-]|\.\d)"
 )
 _HOME = LazyPattern(
     r"(?<![\w.:/-])(?P<v>\d{1,4}[A-Za-z]? (?:[A-Z\xc0-\xde][a-z\xdf-\xff]{2,20} ){1,3}?(?:[A-Z][a-z]{2,12}), (?:[A-Z\xc0-\xde][a-z\xdf-\xff]{2,20} ?){1,2},? [A-Z0-9]{0,3} ?\d{4,6})(?![\w-]|\.\d)"
+)
+_MOBILE = build_rule_pattern(
+    r"(?<![\w.:/+-])(?<!\d )(?P<v>01[5-7]\d[ /-]\d{7,8}|01[5-7]\d[ /-]\d{3,4} \d{3,4}|07\d{3} \d{3} ?\d{3}|[67]\d{2}(?: \d{2}){3})(?![\w:/-]|\.\d| \d)"
+)
+_BORN_IN_JAPAN = LazyPattern(r"(?P<v>(?:19|20)\d\d\u5e74\d{1,2}\u6708\d{1,2}\u65e5)(?=\u751f| ?\u51fa\u751f)")
+_EVENT_PLACE = LazyPattern(
+    r"(?<![^\n])LOCATION(?:;[^:\n]{1,40})?:(?P<v>(?:[A-Z\xc0-\xde][\w\xdf.'\u2019-]{1,24} ){0,3}[A-Z\xc0-\xde][\w\xdf.'\u2019-]{2,24} \d{1,4}[a-z]?|\d{1,4}[a-z]? [A-Z\xc0-\xde][\w'\u2019-]{1,24}(?: [A-Z\xc0-\xde][\w'\u2019-]{1,24}){1,3})(?=\\?[,\r\n]|$)"
+)
+_HOUSE_LINE = LazyPattern(
+    r"(?:<br ?/?>|\\\\|[{>])[ \t]*(?P<v>[A-Z\xc0-\xde][^<>\n\d{}\\]{2,40} \d{1,4}[a-z]?)(?=(?:<br ?/?>|\\\\)[ \t]*(?:[A-Z]{1,2}-)?\d{4,5} [A-Z\xc0-\xde])"
+)
+_THOROUGHFARE = LazyPattern(
+    r"(?<![\w.:/-])(?P<v>\d{1,4}[A-Za-z]? (?!(?:Main|Franklin) )(?:[A-Z\xc0-\xde][a-z\xdf-\xff'\u2019]{2,20} ){1,3}(?:Street|Avenue|Road|Lane|Boulevard|Terrace|Crescent)"
+    r"|\d{1,4}(?: ?bis| ?ter)?,? (?:rue|avenue|boulevard|chemin|impasse|all\xe9e|quai|ruelle) (?:de la |de l['\u2019]|du |des |de |d['\u2019])?[A-Z\xc0-\xde][\w'\u2019-]{1,24}(?: (?:(?:de|du|des|la|le) )?[A-Z\xc0-\xde][\w'\u2019-]{1,24}){0,3})(?=, [A-Z\xc0-\xde])"
 )
 _ACCOUNT = LazyPattern(
     r"(?i)(?<![A-Z0-9])(?P<v>[A-Z]{2}\d\d(?:(?P<joint>[ -])[A-Z0-9]{4}(?:(?P=joint)[A-Z0-9]{4}){1,6}(?:(?P=joint)[A-Z0-9]{1,3})?|(?:[A-Z]{4})?\d{8,30}))(?![A-Z0-9])"
@@ -136,10 +152,15 @@ DETECTORS: tuple[Detector, ...] = (
             ("PERSON", _LAST_NAME, _is_last_name, rf"(?:Mrs?|Ms|Mme|Mlle|Herrn?|Frau)\.? (?:Dr\.? |Prof\.? )*{_CAPITAL}"),
             ("PERSON", _WROTE, is_full_name, r"[a-z?\xdf-\xff][*_]{0,2}(?: <[^<>\n]+>)? (?:wrote|writes|schrieb|a \xe9crit|escribi\xf3|ha scritto|escreveu)[ :]"),
             ("PERSON", _OF_PERSON, is_full_name, rf"['?\x92]s {_THINGS}"),
-            ("PHONE", _CALLED, _is_number_to_call, rf"{_CALLS} \+?\(?\d{{2,5}}\)?[ .-]\d"),
+            ("PHONE", _CALLED, _is_number_to_call, rf"(?i:{_CALLS}|number is|gsm) \+?\(?\d{{2,5}}\)?[ .-]\d"),
             ("BIRTH_DATE", _BORN, None, r"\d (?:(?:in|\xe0|en|a|em|w|i|te) [A-Z\xc0-\xde?][^\s]+ )?(?:geboren|auf die Welt|zur Welt|geb\.|born|is (?:my|his|her) birthday|geb[uo]ren|f\xf6dd|f\xf8dt|syntynyt|est ma date de naissance|nac\xed|nasci|urodzi|Geburtstag|habe ich)"),
             ("PERSON", _NAMED_AT_BIRTH, is_full_name, rf"[a-z?\xdf-\xff],? \(?{_BIRTHS} ?\d"),
             ("ADDRESS", _HOME, None, r"[A-Z][a-z]{2,12}, [A-Z\xc0-\xde][A-Za-z \xdf-\xff]{2,42},? [A-Z0-9]{0,3} ?\d{4}"),
+            ("ADDRESS", _THOROUGHFARE, None, r"\d[A-Za-z]? [A-Z\xc0-\xde][^\n,]{2,80} (?:Street|Avenue|Road|Lane|Boulevard|Terrace|Crescent), [A-Z\xc0-\xde]|\d(?: ?bis| ?ter)?,? (?:rue|avenue|boulevard|chemin|impasse|all\xe9e|quai|ruelle) [^\n,]{2,80}, [A-Z\xc0-\xde]"),
+            ("BIRTH_DATE", _BORN_IN_JAPAN, None, r"\d\?\d{1,2}\?\d{1,2}\?"),
+            ("ADDRESS", _EVENT_PLACE, None, r"LOCATION[^\n:]*:[^\n]*\d"),
+            ("ADDRESS", _HOUSE_LINE, None, r" \d{1,4}[a-z]?(?:<br ?/?>|\\\\)[ \t]*(?:[A-Z]{1,2}-)?\d{4,5} [A-Z\xc0-\xde]"),
+            ("PHONE", _MOBILE, None, r"01[5-7]\d[ /-]\d{3}|07\d{3} \d{3} ?\d{3}|[67]\d{2}(?: \d{2}){3}"),
             ("IBAN", _ACCOUNT, _is_account, (r"(?i)[A-Z]{2}\d\d(?:[A-Z]{4})?\d{8}", r"(?i)[A-Z]{2}\d\d(?: [A-Z0-9]{4} [A-Z0-9]|-[A-Z0-9]{4}-[A-Z0-9])")),
             ("EMAIL", _SPELLED, _is_spelled_address, r"(?i)(?:at|\(at\)|\[at\]) ?[a-z][\w.() \[\]-]{1,120}(?:dot|\(dot\)|\[dot\]) ?[a-z]{2}"),
         )

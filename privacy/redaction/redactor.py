@@ -30,7 +30,7 @@ from tracemill.privacy.redaction.taken_values import TakenValues, find_values_of
 from tracemill.records.message import Message
 from tracemill.records.trace import Trace
 
-REDACTION_VERSION = 26
+REDACTION_VERSION = 27
 """Raise it when redaction gives another text for the same message."""
 RULES_VERSION = f"r{REDACTION_VERSION}"
 

@@ -5,7 +5,7 @@ import re
 import string
 from collections.abc import Iterator
 
-from tracemill.privacy.core.chosen_passwords import is_chosen_password
+from tracemill.privacy.core.chosen_passwords import is_chosen_password, is_own_word
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case, is_random, is_token
 from tracemill.privacy.core.letter_pairs import is_drawn_letters
 from tracemill.privacy.core.rule import Span, TextView, build_rule_pattern, build_words_pattern
@@ -37,17 +37,31 @@ _STARTS = {
         (b"secret", "", 0),
         (b"token", "", 0),
         (b"credential", "", 0),
-        (b"key", f"{_BEFORE_KEY}$", 16),
+        (b"key", rf"{_BEFORE_KEY}$", 16),
+        *(
+            (each, r"(?=[\w.-]*\\*[\"'`]?\]?[ \t]*[=:])", 0)
+            for each in (b"chiave", b"chave", b"llave", b"klucz", b"schlussel")
+        ),
+        *(
+            (each, r"(?=[\w.-]*\\*[\"'`]?\]?[ \t]*[=:])", 0)
+            for each in (b"schluessel", b"sleutel", b"nyckel", b"anahtar")
+        ),
         (b"auth", r"auth(?:orization|(?![\w\-]))", 0),
         (b"_pat", r"_pat(?![\w\-])", 0),
         (b"connection", r"connection[_-]?string", 0),
+        (b"_cookie", r"_cookie(?![\w-])", 0),
+        (b"srf", r"srf(?![\w-])", 0),
     )
 }
 _START = re.compile(build_words_pattern(_STARTS))
+# The key of some service, with a literal that is set whole: `KEY = "..."`, `const weatherKey = '...'`.
+_ANY_KEY = build_rule_pattern(
+    r"(?:(?<=[a-z])Key|(?<![\w.-])KEY)[\"'`]?[ \t]{0,4}(?::[ \t]{0,2}[A-Za-z]{1,12}[ \t]{0,2}=|[:=])[ \t]{0,4}[\"'`][A-Za-z0-9+/_-]{16,128}={0,2}[\"'`]"
+)
 _ASSIGN = build_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})"
     r"(?P<close>\\*[\"'`]?\)?\]?)"
-    r"(?P<sep>\s{0,4}[ \t]{0,24}(?::\s{0,3}[A-Za-z][\w.\[\]| ]{0,30}=|=>|:=|={1,3}|:|,(?=\s*\\*[\"']))"
+    r"(?P<sep>\s{0,4}[ \t]{0,24}(?::\s{0,3}[A-Za-z][\w.\[\]| ]{0,30}=|=>|:=|={1,3}|!={1,2}|:|,(?=\s*\\*[\"']))"
     r"(?:[ \t]{0,4}(?![ \t\r\n])|\s{0,4}(?=\\*[\"']))"
     r"|\s(?:is|was)[: ]\s{0,2}|\s{1,4}\|\s{1,4}|>(?=[^<>\n]{4,200}</)|[ \t]{1,40}(?:--body[ =])?"
     r"|[ \t](?:to|as)[ \t]{1,2}(?=\\*[\"'`]))"
@@ -91,7 +105,8 @@ def _list_starts(view: TextView) -> list[tuple[int, int]]:
     for word in view.near(_START):
         start, back = _STARTS[word[0]]
         at = word.start()
-        if start.search(text, max(0, at - back), at) if back else start.match(text, at):
+        before = start.search(text, max(0, at - back), at) or _ANY_KEY.match(text, at) if back else None
+        if before or (not back and start.match(text, at)):
             found.append(word.span())
     return found
 
@@ -228,7 +243,7 @@ def is_digest_in_table(text: str, at: int, value: str) -> bool:
 
 def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     start, name = name_around(text, at, match.end("tail"))
-    if not name:
+    if not name or text[max(0, start - 2) : start] == "::":
         return None
     if match["sep"].strip() == "|" and _FILTER.fullmatch(match["bare"] or ""):
         return None
@@ -289,8 +304,11 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
         kind in (None, "PASSWORD")
         and bare_value_kind(name.lstrip("-"), value, True)
         and (_FLAG.match(name) or _is_set_alone(text, start, last))
+        and (not is_own_word(value) or _BESIDE_LOGIN.search(text, max(0, start - 160), last + 160))
     ):
         return Span(first, last, "PASSWORD")
+    if kind is None and _is_of_pairs(text, start, last) and _MINGLED_CASE.search(value):
+        return Span(first, last, "PASSWORD") if secret_name_kind(name, value, True) == "PASSWORD" else None
     is_quoted = match["sep"] == "=" and behind in ("'", '"') and text[start - 1 : start] == behind
     if kind in (None, "PASSWORD") and is_quoted and secret_name_kind(name, value, True) == "PASSWORD":
         return Span(first, last, "PASSWORD")
@@ -309,13 +327,33 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
 _PAIRS = build_rule_pattern(r"(?:\A|\n)[^\n,;(){}=]{0,120}?(?:[\w-]+=[^\s,;(){}]+[ \t]+)+\Z")
 
 
-def _is_set_alone(text: str, start: int, end: int) -> bool:
-    """Tell whether a name and its value are a line among settings, or the last of pairs with blanks between."""
-    if text[end : end + 1] not in ("", "\n", "\r"):
-        return False
+def _is_of_pairs(text: str, start: int, end: int) -> bool:
+    """Tell whether a name and its value are one of pairs with blanks between, not the first."""
     head = text.rfind("\n", max(0, start - 200), start) + 1
-    if _PAIRS.search(text, max(0, head - 1), start):
+    last = text[end : end + 1] in ("", "\n", "\r") or _NEXT_PAIR.match(text, end) is not None
+    return last and _PAIRS.search(text, max(0, head - 1), start) is not None
+
+
+_MINGLED_CASE = build_rule_pattern(r"[0-9!#$%&*+@?~^]|[a-z][A-Z]")
+_BESIDE_LOGIN = build_rule_pattern(
+    r"(?i)(?<![a-z])(?:user(?:[_-]?name)?|login|host(?:name)?|server|port|database|adapter|dbname)[\"']?[ \t]{0,8}[:=]"
+)
+_NEXT_PAIR = build_rule_pattern(r"[ \t]+[\w.-]+=")
+_CONNECTION = build_rule_pattern(r"(?:^|[\"'=\s])[\w.-]+:\d{2,5}(?:,[\w ]+=[^,\"'\s]*)*,\Z")
+
+
+def _is_set_alone(text: str, start: int, end: int) -> bool:
+    """Tell whether a name and its value are a line among settings, or one of pairs.
+
+    Pairs have blanks between, or commas behind the host and port of a connection.
+    """
+    head = text.rfind("\n", max(0, start - 200), start) + 1
+    behind = text[end : end + 1]
+    last = behind in ("", "\n", "\r")
+    if _is_of_pairs(text, start, end):
         return True
+    if not last:
+        return _CONNECTION.search(text, head, start) is not None and behind in (",", '"', "'")
     alone = _LINE_HEAD.fullmatch(text, head, start) is not None
     return alone and _is_among_settings(text, head, end + (text[end : end + 1] == "\r"))
 
@@ -397,7 +435,7 @@ _TOKEN_APART = (
 _LOGIN = r"(?-i:[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/=]{3}"
 _SCHEME = r"(?:(?:bearer|basic|token|apikey|bot|ssws|key)\s+)?"
 _CLOSE = r"\\*[\"'`]?\)?\]?"
-_SIGN = r"\s*(?::\s*[A-Za-z][\w.\[\]| ]*=|=>|:=|=+"
+_SIGN = r"\s*(?::\s*[A-Za-z][\w.\[\]| ]*=|=>|:=|!?=+"
 _SAID = r"\s(?:is|was)[: ]\s*|\s+\|\s+"
 
 
@@ -440,7 +478,7 @@ PROBES = (
     ),
     _CAPITAL_PASS,
     _set_under(
-        r"(?:(?:secret|token|credential|authorization|connection[_-]?string|(?:[a-z_.-]|[a-z] )key)[\w-]*"
+        r"(?:(?:secret|token|credential|authorization|connection[_-]?string|(?:[a-z_.-]|[a-z] )key|_cookie|[cx]srf|chiave|chave|llave|klucz|schl(?:ue|u)ssel|sleutel|nyckel|anahtar|(?-i:KEY))[\w-]*"
         r"|auth|_pat)",
         _TOKEN_QUOTED,
         _TOKEN,

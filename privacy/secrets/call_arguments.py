@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from tracemill.privacy.core.chosen_passwords import (
+    is_capital_word,
     is_chosen_password,
     is_joined_words,
     is_scrambled_letters,
@@ -32,7 +33,7 @@ _FUNCTIONS = (
         r"|HTTPDigestAuth|[Bb]asicAuth|basic_auth|[sS]etBasicAuth|NetworkCredential|PlainCredentials|UsernamePasswordCredentials|UsernamePasswordToken|UserPassword|create(?:Hmac|Cipheriv|Decipheriv)"
         r"|BasicAWSCredentials|AwsBasicCredentials\.create|PasswordCredential|Twilio|[lL]ogin|[lL]ogon|[sS]ign_?[iI]n|[aA]uthenticate|auth\s?=\s?|WiFi\.begin",
     ),
-    (2, r"FTP(?:_TLS)?|getConnection|DBI->connect|mysqli(?:_connect)?|mysql_connect|PDO|MySQLdb\.connect|pymysql\.connect|PlainAuth|S3(?:Queue)?"),
+    (2, r"FTP(?:_TLS)?|getConnection|DBI->connect|hash_hmac|mysqli(?:_connect)?|mysql_connect|PDO|MySQLdb\.connect|pymysql\.connect|PlainAuth|S3(?:Queue)?"),
     (3, r"Credentials"),
     (4, r"PostgreSQL|MySQL|MongoDB|postgresql|mysql"),  # engines and functions of ClickHouse
 )  # fmt: skip
@@ -104,6 +105,7 @@ def _is_secret(value: str) -> bool:
         or is_chosen_password(value)
         or is_scrambled_letters(value)
         or is_joined_words(value)
+        or is_capital_word(value)
     )
 
 

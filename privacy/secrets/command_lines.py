@@ -12,6 +12,7 @@ from tracemill.privacy.core.rule import (
     make_near_detector,
     make_probed_detector,
 )
+from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS
 
 _REDIS = build_rule_pattern(r"redis-cli\b[^\n|;&]{0,80}?\s-a\s{1,2}[\"']?(?P<v>[^\s\"'\\]{6,128})")
 _CLI_LOGIN = build_rule_pattern(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64}:(?P<v>[^\s\"'\\]{4,128})")
@@ -30,7 +31,7 @@ _REGISTRY_LOGIN = build_rule_pattern(
 _NETRC = build_rule_pattern(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>[^\s\"\'\\]{4,128})")
 _NET_USE = build_rule_pattern(
     r"(?i)net use [^\n]{0,80}?\\\\\S+ (?:(?P<v>[^\s/\"'*][^\s\"']{3,64}) /user|"
-    r"/user:\S+ (?P<w>[^\s/\"'*][^\s\"']{3,64}))"
+    r"/user:\S+ [\"']?(?P<w>[^\s/\"'*][^\s\"']{3,64}))"
 )
 _PGPASS = build_rule_pattern(
     r"(?<![\w.])(?:[\w.-]{1,80}|\*):(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*-]{1,64}:(?P<v>[^\s:\"'\\]{6,128})(?=\\n|\s|$)"
@@ -66,6 +67,11 @@ def _is_login(value: str) -> bool:
     return is_password(value) or is_random(value) or is_joined_words(value)
 
 
+def _is_no_label(value: str) -> bool:
+    """Tell whether a value is none of the words that documents put for a password."""
+    return is_given(value) and value.lower() not in LABELS | COMMON_WORDS and not value.isdigit()
+
+
 def _is_phrase(value: str) -> bool:
     return is_joined_words(value) or (" " in value and is_given(value))
 
@@ -86,15 +92,15 @@ DETECTORS: tuple[Detector, ...] = (
         b"htpasswd",
         _HTPASSWD,
         "PASSWORD",
-        _is_login,
+        is_given,
         probe=r"htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+[\"']?[^\s\"'\\]{6}",
     ),
-    make_near_detector(b"redis-cli", _REDIS, "PASSWORD", _is_login, probe=r"redis-cli\b[^\n|;&]*\s-a\s"),
+    make_near_detector(b"redis-cli", _REDIS, "PASSWORD", is_given, probe=r"redis-cli\b[^\n|;&]*\s-a\s"),
     make_near_detector(
         b"-u",
         _CLI_LOGIN,
         "PASSWORD",
-        _is_login,
+        _is_no_label,
         probe=r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]+:[^\s\"'\\]{4}",
     ),
     *(
@@ -147,18 +153,18 @@ DETECTORS: tuple[Detector, ...] = (
         b"chpasswd",
         _CHPASSWD,
         "PASSWORD",
-        _is_set,
+        is_given,
         back=170,
         probe=r":[^\s\"'|:\\]{4,}[\"']?\s*\|?\s*(?:sudo )?chpasswd",
     ),
     make_near_detector(
-        b"sudo -s", _SUDO, "PASSWORD", _is_set, back=150, probe=r"[^\s\"'|$\\]{4}[\"']?\s*\|\s*sudo -S"
+        b"sudo -s", _SUDO, "PASSWORD", is_given, back=150, probe=r"[^\s\"'|$\\]{4}[\"']?\s*\|\s*sudo -S"
     ),
     make_near_detector(
         b"smbclient",
         _SMB_LINE,
         "PASSWORD",
-        _is_login,
+        is_given,
         probe=r"smbclient[^\n|;&]*-U[ =]?[\"']?[\w\\.-]+%[^\s\"']{4}",
     ),
     make_near_detector(

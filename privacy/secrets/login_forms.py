@@ -3,17 +3,29 @@
 
 import re
 
-from tracemill.privacy.core.chosen_passwords import is_chosen_password, is_mingled, is_scrambled_letters
+from tracemill.privacy.core.chosen_passwords import (
+    is_capital_word,
+    is_chosen_password,
+    is_joined_words,
+    is_mingled,
+    is_scrambled_letters,
+)
 from tracemill.privacy.core.entropy import is_given, is_mixed_case, is_password, is_random, shape_wordiness
 from tracemill.privacy.core.lazy_pattern import LazyPattern
 from tracemill.privacy.core.rule import Detector, make_anywhere_detector
 from tracemill.privacy.core.set_passwords import is_odd_password
+from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS, SETTING_WORDS
 from tracemill.privacy.secrets.spoken_passwords import is_login_value
 
 # Words for a code that is typed once or opens something.
 _CODE_WORDS = (
-    r"\botp\b|one[- ]time|einmal(?:code|passwort|pin)|code (?:de v|unique|sms)|c[o\xf3]digo|codice|(?:2fa|mfa|sms|tan|login|security|verification|door|gate|alarm"
+    r"\botp\b|\bpin\b (?:de|del|der|des|du|do|da|of|for|f\xfcr|z|do)\b|one[- ]time|einmal(?:code|passwort|pin)|code (?:de v|unique|sms)|c[o\xf3]digo|codice|(?:2fa|mfa|sms|tan|login|security|verification|door|gate|alarm"
     r"|safe|garage|access|entry|lock|building|voicemail)[ -]?(?:code|combination|pin)\b|combination is|passcode|\bpin[ -]?(?:code)?\b"
+)
+
+
+_OTHER_CODE_WORDS = (
+    r"\u043f\u0438\u043d-?\u043a\u043e\u0434\w{0,3}|\u6697\u8a3c\u756a\u53f7|\u9a8c\u8bc1\u7801"
 )
 
 
@@ -69,11 +81,122 @@ _LABELLED_CODE = LazyPattern(
     r"(?P<v>(?=[A-Z0-9-]*\d)(?:\d{4,8}|\d\d(?:[- ]\d\d){2}|[A-Z0-9]{4,6}(?:-[A-Z0-9]{4,6}){2,5}))(?![\w-]|\.\d)"
     r"|(?<![\w-])(?:G-)?(?P<w>\d{4,8})(?= is your (?:[\w-]{1,20} ){0,3}(?i:code|otp|pin|password)\b)"
 )
+_LOGIN_WORDS = r"creds?|credentials?|log[ -]?in|logon|sign[ -]?in|zugang(?:sdaten)?|anmeldedaten|identifiants?|credencial(?:es)?|credenziali|credenciais|acceso|accesso|acesso|acc\xe8s|inloggegevens|inloggning"
+
+
+def _is_no_word(value: str) -> bool:
+    """Tell whether what stands behind a user's name and a slash is no word of a sentence or of a path."""
+    return (
+        is_given(value) and not value.isdigit() and value.lower() not in COMMON_WORDS | SETTING_WORDS | LABELS
+    )
+
+
+_USER_FIELDS = r"(?:user(?:[ _-]?name)?|usr|uid|login|account|e-?mail|benutzer(?:name)?|usuario|utilisateur|utente|gebruiker|uzytkownik)"
+_PASSWORD_FIELDS = r"(?:pass(?:w(?:or)?[dt])?|pw|pwd|kennwort|contrase[n\xf1]a|senha|mdp|haslo|wachtwoord)"
+_FIELD_SIGN = r"\\*[\"']?[ ]?(?:=>|[:=])[ ]?\\*[\"']?"
+_RECORD = (
+    rf"(?<![\w.])(?i:{_USER_FIELDS}){_FIELD_SIGN}[\w.@+-]{{1,40}}\\*[\"']?(?:,|;|&|\s)[ ]?(?:[^\n(){{}};]{{1,60}}?[,;&\s])?\\*[\"']?(?<![\w.])(?i:{_PASSWORD_FIELDS}){_FIELD_SIGN}"
+    r"(?P<v>[^\s\"'`,;&()<>\[\]{}\\|]{6,64})(?=[\"'`,;&)\]}\\\s]|$)"
+)
+_MEMBER = re.compile(
+    r"[a-z_]\w*(?:\.\w+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[a-z]+(?:[A-Z][a-z]+)+|[A-Z][a-z]+(?:[A-Z][a-z]+)+|[\W_]\w*|\w+=\w+"
+)
+
+
+def _is_of_record(value: str) -> bool:
+    """Tell whether the password beside a user's name in a record is a value, and no type or variable."""
+    value = value.rstrip(".")
+    if _MEMBER.fullmatch(value) or not is_given(value):
+        return False
+    return (
+        is_password(value)
+        or is_chosen_password(value)
+        or is_capital_word(value)
+        or is_joined_words(value)
+        or (
+            len(value) >= 8
+            and value.isalpha()
+            and sum(map(str.isupper, value)) >= 3
+            and shape_wordiness(value) < 0.6
+        )
+    )
+
+
+_ACCOUNTS = r"admin|administrator|root|pi|ubuntu|debian|centos|ec2-user|postgres|oracle|sysdba|sa|user|guest|operator|viewer|editor|support|deploy|service|manager|test|tester|demo|kiosk|backup"
+
+
+_NAME_IN_CODE = re.compile(r"[A-Z]+|[A-Za-z]+(?:_[A-Za-z]+)+")
+
+
+def _is_no_account(value: str) -> bool:
+    """Tell whether what stands behind the name of an account is neither another one nor a word for a right."""
+    if _NAME_IN_CODE.fullmatch(value):
+        return False
+    return (
+        _is_no_word(value)
+        and re.fullmatch(
+            rf"(?i)(?:{_ACCOUNTS}|owner|member|reader|writer|author|anonym\w*|public|private|moderator|developer|maintainer|contributor|superuser|staff)s?",
+            value,
+        )
+        is None
+    )
+
+
 DETECTORS: tuple[Detector, ...] = (
+    make_anywhere_detector(  # fields of a record: `{Addr:10.0.0.3 User:mq Pass:...}`, `[Username: kim, Password: ...]`
+        "PASSWORD",
+        _RECORD,
+        rf"(?i){_USER_FIELDS}{_FIELD_SIGN}[\w.@+-]+[^\n]{{1,64}}{_PASSWORD_FIELDS}{_FIELD_SIGN}[^\s\"'`,;&()<>\[\]{{}}\\|]{{6}}",
+        _is_of_record,
+    ),
+    make_anywhere_detector(  # an account that every system has, and its password: `ubuntu / Nachtigall`
+        "PASSWORD",
+        rf"(?<![\w./-])[\"'`]?(?i:{_ACCOUNTS})[\"'`]? / [\"'`]?(?P<v>[^\s\"'`,;:<>(){{}}\[\]|\\/=]{{6,48}}?)(?=[.!?]?(?:[\s,;\"'`)]|$))(?! /)",
+        rf"(?i)(?:{_ACCOUNTS})[\"'`]? / [\"'`]?[^\s/]{{6}}",
+        _is_no_account,
+    ),
+    make_anywhere_detector(  # a header that a server adds, an address of a private calendar
+        "SECRET",
+        r"(?i:authorization) [\"']?Basic (?P<v>[A-Za-z0-9+/]{16,512}={0,2})(?=[\"';\s]|$)|/private-(?P<w>[0-9a-f]{32})(?=/|$)",
+        (r"(?i)authorization [\"']?Basic [A-Za-z0-9+/]{16}", r"/private-[0-9a-f]{32}"),
+        is_given,
+    ),
+    make_anywhere_detector(  # keys that open an encrypted disk again
+        "SECRET",
+        r"(?i:recovery|wiederherstellungs|r\xe9cup\xe9ration|recuperaci\xf3n|recupero)[^\n\d]{0,40}(?P<v>\d{6}(?:-\d{6}){3,7})(?![\d-])",
+        r"(?i)(?:recovery|wiederherstellungs|r\xe9cup\xe9ration|recuperaci\xf3n|recupero)[^\n]*\d{6}-\d{6}-\d{6}-\d{6}",
+    ),
+    make_anywhere_detector(  # an answer to a prompt
+        "PASSWORD",
+        r"(?<![^\n])[ \t>]{0,8}(?i:enter|repeat|retype|re-enter|confirm|verify|new|old|current|choose)\b[^\n:]{0,40}(?i:password|passphrase)[^\n:]{0,20}: {1,3}(?P<v>[^\s\"'<>(){}\[\]]{6,64})[ \t]*(?=\r?\n|$)",
+        r"(?i)(?:enter|repeat|retype|re-enter|confirm|verify|new|old|current|choose)[^\n:]*(?:password|passphrase)[^\n:]*: +[^\s]{6}",
+        _is_no_word,
+    ),
+    make_anywhere_detector(  # `creds for the box: pi / raspberry-tart`
+        "PASSWORD",
+        rf"(?i:(?<![^\W_])(?:{_LOGIN_WORDS})(?![^\W_]))[^\n:/=]{{0,40}}(?::|=| is| sind| son| sono)[ \t]{{1,3}}[\"'`]?[\w.@+-]{{2,40}}[\"'`]? / [\"'`]?(?P<v>[^\s\"'`,;:<>(){{}}\[\]|\\/=]{{6,48}}?)(?=[.!?]?(?:[\s,;\"'`)]|$))",
+        rf"(?i)(?:{_LOGIN_WORDS})[^\n/]*[\w\"'`] / [\"'`]?[^\s/]{{6}}",
+        _is_no_word,
+    ),
+    make_anywhere_detector(  # the log of a new MySQL server
+        "PASSWORD",
+        r"temporary password is generated for [^\s:]{1,80}: (?P<v>\S{6,64})(?=\s|$)",
+        r"temporary password is generated for [^\s:]+: ",
+    ),
+    make_anywhere_detector(  # the product key of Windows or Office
+        "LICENSE_KEY",
+        r"(?<![\w-])(?P<v>(?=(?:[A-Z-]*\d){3})(?=(?:[\d-]*[A-Z]){5})[A-Z0-9]{5}(?:-[A-Z0-9]{5}){4})(?![\w-])",
+        r"[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}",
+    ),
+    make_anywhere_detector(  # seeds of one-time codes
+        "SECRET",
+        r"(?i:(?<![a-z])(?:totp|otp|mfa|2fa)(?:[_ -]?(?:seed|secret|key))?)\\*[\"']?\s{0,2}(?:[:=,(]|=>)\s{0,2}\\*[\"'](?P<v>[A-Z2-7]{16,64})={0,6}\\*[\"']",
+        r"(?i)(?:totp|otp|mfa|2fa)(?:[_ -]?(?:seed|secret|key))?\\*[\"']?\s*(?:[:=,(]|=>)\s*\\*[\"'][A-Z2-7]{16}",
+    ),
     make_anywhere_detector(
         "PIN",
-        rf"(?i:{_CODE_WORDS})[^\n\d]{{0,32}}?[\s:\"'`=](?P<v>\d{{4,8}})(?![\w.:/-]?\d|\w)",
-        rf"(?i)(?:{_CODE_WORDS})[^\n]*[0-9]{{4}}",
+        rf"(?i:{_CODE_WORDS}|{_OTHER_CODE_WORDS})[^\n\d]{{0,32}}?[\s:\"'`=\uff1a\u306f\u662f](?P<v>\d{{4,8}})(?![A-Za-z0-9_.:/-]?\d|[A-Za-z0-9_])",
+        (rf"(?i)(?:{_CODE_WORDS})[^\n]*[0-9]{{4}}", r"\?{3,4}-?\?{0,4}[^\n]{0,32}[0-9]{4}"),
         behind=24,
     ),
     make_anywhere_detector(
@@ -170,7 +293,7 @@ DETECTORS: tuple[Detector, ...] = (
         "PASSWORD",
         r"(?<![^\n])[ \t]*rootpw(?:[ \t]+--\w{1,16}){0,2}[ \t]+(?P<v>[^\s-]\S{5,127})",
         r"rootpw(?:[ \t]+--\w+)*[ \t]+[^\s-][^\s]{5}",
-        is_password,
+        is_given,
     ),
     make_anywhere_detector(  # pairs that redis-cli prints, attributes of SAML
         "PASSWORD",

@@ -120,7 +120,7 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_anywhere_detector(
         "PIN",
-        r"(?:(?<![A-Za-z0-9])(?i:pin|puk)|(?<=[a-z])(?:Pin|PIN))(?:[ _-]?(?i:code|number|no\.?))?\\*[\"'`]?(?:[ \t]?[:=][ \t]{0,8}|\s(?:is|was)[: ]\s?)\\*[\"'`]?(?P<v>\d{4,8})(?!\w|[.:-]\d)",
-        r"(?i)(?:pin|puk)(?:[ _-]?(?:code|number|no\.?))?\\*[\"'`]?\s?(?:is|was|[:=])[: ]?\s*\\*[\"'`]?\d{4}",
+        r"(?:(?<![A-Za-z0-9])(?i:pin|puk)|(?<=[a-z])(?:Pin|PIN))(?:[ _-]?(?i:code|number|no\.?))?\\*[\"'`]?(?:[ \t]{0,24}[:=][ \t]{0,8}|\s(?:is|was)[: ]\s?)\\*[\"'`]?(?P<v>\d{4,8})(?!\w|[.:-]\d)",
+        r"(?i)(?:pin|puk)(?:[ _-]?(?:code|number|no\.?))?\\*[\"'`]?\s*(?:is|was|[:=])[: ]?\s*\\*[\"'`]?\d{4}",
     ),
 )

@@ -13,6 +13,7 @@ from tracemill.privacy.core.chosen_passwords import (
     is_joined_words,
     is_mingled,
     is_numbered_words,
+    is_own_word,
     is_short_phrase,
     is_word_chain,
 )
@@ -145,6 +146,21 @@ _TOLD = build_rule_pattern(
     r"(?:(?P<q>[\"'`])(?P<w>[^\"'`\n]{5,40})(?P=q)|(?P<v>[^\s\"'`,;()<>{}\[\]$]{5,40}?)(?=[,;.!?]?(?:\s|$)))"
 )
 _SAYS = LazyPattern(rf"(?i:{_PASSWORDS})")
+# Words beside a password where somebody shares a login.
+_SHARES = LazyPattern(
+    r"(?i)(?<!\w)(?:user(?:name)?|login|benutzer(?:name)?|usuario|utilisateur|utente|u[\u017cz]ytkownik|gebruiker|\u043f\u043e\u043b\u044c\u0437\u043e\u0432\u0430\u0442\u0435\u043b\u044c|\u043b\u043e\u0433\u0438\u043d|port|puerto|porta|host|log (?:on|in)|ssh|root|admin|(?:\d{1,3}\.){3}\d{1,3})(?!\w)"
+)
+_OF_STATE = LazyPattern(
+    r"(?i).*(?:ed|ing|able|ible|less|ent|ant|ous|ful|al|ic|ive|ary|ory|ado|ada|ido|ida|iert|isch|bar|lich|ig|ante|ente|\xe9|\xe9e|ique|ato|ata|ito|ita|uto|uta|owy|owe|owa|ny|ne|na|niony|nione)|wrong|falsch|richtig|(?:in)?correct\w*|incorrect\w*|weak|strong|short|long|empty|leer|vac\xeda|vide|vuota|the|same|different|always|never|already|still|there|here|fine|okay|good|secure|safe|known|shown|given|below|above|inside|only|too|not|also"
+)
+
+
+def _is_own(value: str) -> bool:
+    """Tell whether a value is a word that tells no state of a password."""
+    value = value.rstrip("!")
+    return is_own_word(value.lower()) and _OF_STATE.fullmatch(value) is None
+
+
 _ADJECTIVE = LazyPattern(
     r"[a-z0-9]+-(?:[a-z]+(?:ed|ing|ive|able|less|ent)|only|like|free|safe|text|code|specific)"
 )
@@ -157,11 +173,47 @@ def find_told_passwords(view: TextView) -> Iterator[Span]:
     for low, high in view.windows():
         for found in _TOLD.finditer(text, low, min(len(text), high + _REACH_BEHIND)):
             group = "w" if found["w"] else "v"
-            if not _is_told(found[group], quoted=group == "w"):
-                continue
             line = text.rfind("\n", 0, found.start()) + 1
+            value = found[group]
+            if not _is_told(value, quoted=group == "w") and not (
+                _is_own(value) and _SHARES.search(text, max(line, found.start() - 120), found.end() + 80)
+            ):
+                continue
             if _SAYS.search(text, line, found.start(group)):
                 yield Span(*found.span(group), "PASSWORD")
+
+
+# Words for a key or a token in languages of developers.
+_KEYS = (
+    r"api[- _]?keys?|api[- _]?token|(?:access|auth|bot|bearer|deploy|webhook|signing)[- _]?(?:key|token|secret)|api[- ]?schl[\xfcu]ssel|schl[\xfcu]ssel|cl[\xe9e] (?:api|d'api|secr[\xe8e]te|wi-?fi|r[\xe9e]seau)|cl[\xe9e] du wi-?fi|chiave(?: \w{2,10})?|clave(?: \w{2,10})?|chave(?: \w{2,10})?"
+    r"|klucz\w{0,3}|nyckeln?|sleutel|anahtar\w{0,4}|jeton|token(?:en|u|a)?|secrets?|segreto|secreto|segredo|sekret|wlan-?(?:schl\xfcssel|key)|wi-?fi[- ]?key|netzwerkschl\xfcssel"
+    r"|\u0441\u0435\u043a\u0440\u0435\u0442\w{0,3}|\u043a\u043b\u044e\u0447\w{0,3}|\u0442\u043e\u043a\u0435\u043d\w{0,3}|api\u30ad\u30fc|api\u30c8\u30fc\u30af\u30f3|\u30ad\u30fc|\u30b7\u30fc\u30af\u30ec\u30c3\u30c8|\u30c8\u30fc\u30af\u30f3|\u5bc6\u94a5|\u5bc6\u9470|\u79d8\u5bc6\u9375|\u79d8\u5bc6\u30ad\u30fc|llave(?: \w{2,10})?|\u4ee4\u724c|\uc2dc\ud06c\ub9bf|\ud1a0\ud070"
+)
+_KEYS_RAW = r"key|token|secret|llave|schl[\xfcu]ssel|cl[\xe9e] |chiave|clave|chave|klucz|nyckel|sleutel|anahtar|jeton|segreto|segredo|sekret|\?{2}"
+_TOLD_KEY = build_rule_pattern(
+    rf"(?i:(?<![^\W_])(?:{_KEYS}))(?:[ ][^\s:=.;\"'`<>(){{}}]{{1,24}}){{0,5}}?"
+    rf"(?:{_TELLS}| ?[:=\uff1a] ?| ?[\u306f\u662f] ?|\uc740 |\ub294 |\u300c| (?=[A-Za-z0-9_-]{{24}}))[\"'`]?(?P<v>[A-Za-z0-9][\w+/.!-]{{7,127}}={{0,2}})(?=[\"'`]?[,;.!?\u3002\u3001\uff0c]?(?:\s|$|[^\x00-\x7f]))"
+)
+
+
+def find_told_keys(view: TextView) -> Iterator[Span]:
+    """Find what a sentence says a key or a token is: `la chiave segreta per i webhook \xe8 gjH5cz7a...`."""
+    text = view.text
+    for low, high in view.windows():
+        for found in _TOLD_KEY.finditer(text, low, min(len(text), high + _REACH_BEHIND)):
+            value = found["v"].rstrip(".!")
+            if _is_told_key(value):
+                yield Span(found.start("v"), found.start("v") + len(value), "SECRET")
+
+
+_HEX = LazyPattern(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{12,128}")
+
+
+def _is_told_key(value: str) -> bool:
+    """Tell whether a value is random, or chosen as a password is."""
+    if is_token(value) or is_short_phrase(value) or is_chosen_password(value) or _HEX.fullmatch(value):
+        return True
+    return is_mingled(value) and (len(value) >= 12 or has_all_kinds(value))
 
 
 def _is_told(value: str, *, quoted: bool) -> bool:
@@ -326,7 +378,12 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_probed_detector(
         find_told_passwords,
-        rf"(?i:(?:{_PASSWORDS_RAW})[^\n:=.;\"'`<>(){{}}]*(?: (?:is|was|ist|war|lautet|est|es|jest|[\xe9\xe8]) |'est ))[^\n]*(?:[a-zA-Z0-9?][-_.&=/~+][a-zA-Z0-9?]|[a-z][A-Z0-9]|[0-9][a-zA-Z]| [a-z]+ [a-zA-Z])",
+        rf"(?i:(?:{_PASSWORDS_RAW})[^\n:=.;\"'`<>(){{}}]*(?: (?:is|was|ist|war|lautet|est|es|jest|[\xe9\xe8]) |'est ))[^\n]*(?:[a-zA-Z0-9?][-_.&=/~+][a-zA-Z0-9?]|[a-z][A-Z0-9]|[0-9][a-zA-Z]| [a-z]+ [a-zA-Z]|[a-z]{{8}})",
+        located=True,
+    ),
+    make_probed_detector(
+        find_told_keys,
+        rf"(?i)(?:{_KEYS_RAW})[^\n.;\"'`<>(){{}}]{{0,120}}?(?: (?:is|was|ist|war|lautet|est|es|jest|[\xe9\xe8]) | ?[:=?] ?|'est | )[\"'`]?[A-Za-z]*(?:[0-9][\w+/.!-]{{6}}|[a-z]+-[a-z]+-[a-z0-9]|(?-i:[A-Z]{{2}}[a-z]))",
         located=True,
     ),
     make_probed_detector(

@@ -139,7 +139,7 @@ def test_tasks_are_published_as_a_dataset(
     cache.mkdir()
     (cache / "verify.cpython-311.pyc").write_bytes(b"\0\1\2")
     lines = [*publish_tasks(settings, folder, "maker/tasks")]
-    assert lines[0].endswith("nothing found (own rules r26, kingfisher 2.14.0)")
+    assert lines[0].endswith("nothing found (own rules r27, kingfisher 2.14.0)")
     assert lines[1:] == [
         f"created private dataset {hub.url}/datasets/maker/tasks",
         f"maker/tasks: 2 tasks, commit {hub.repos['maker/tasks'].refs['main'][:12]}",

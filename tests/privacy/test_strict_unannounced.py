@@ -29,7 +29,7 @@ FOUND = {
     "a random word": ("It answered only after I passed {} to it.", drawn(24, seed=6)),
     "Base64 in a call": ("handshake('{}')", encoded(33)),
     "letters and signs": ("it asked, so I typed {}", "yUa4mSA9LkRx^x"),
-    "a phrase after a login": ("router admin / {}", "copper-meadow291"),
+    "a phrase after a login": ("the router admin page wants {}", "copper-meadow291"),
     "hex in a session": ("session handle {}", HEX),
     "Base64 of an address": ("data: {}", base64.b64encode(MAIL.encode()).decode()),
     "hex of an address": ("-d {}", MAIL.encode().hex()),

@@ -61,7 +61,7 @@ def test_every_text_of_a_trace_is_covered() -> None:
     assert TOKEN not in whole_text(redacted)
     assert counts == Counter(GITHUB_TOKEN=13)
     assert len(set(re.findall(r"<GITHUB_TOKEN_[0-9a-f]{8}>", whole_text(redacted)))) == 1
-    assert redacted.redaction == RULES_VERSION == "r26"
+    assert redacted.redaction == RULES_VERSION == "r27"
     result = redacted.contexts[0].messages[3]
     assert (result.is_error, result.error_kind, result.tool_call_id) == (True, "exit_code", "c1")
     assert redacted.contexts[0].messages[2].tool_calls[0].id == "c1"
