@@ -85,7 +85,7 @@ _BEFORE = 60  # characters before a label in which a name begins
 _NAME = LazyPattern(rf"(?<![\w.-])(?P<v>{PERSON})(?![\w-])")
 _REST = LazyPattern(r"[^\n.:;|={}\"]*[,;:\u2013-]? ?")
 _NAME_AFTER = LazyPattern(
-    rf",? ?(?:\(| (?<=\w )(?:de|da|do|di|del|of|van|von|for|f\xfcr|pour|av|af|\u0443|\u0434\u043b\u044f) )(?P<v>{PERSON})(?![\w-])"
+    rf",? ?(?:\(|(?<= )(?:de|da|do|di|del|of|van|von|for|f\xfcr|pour|av|af|\u0443|\u0434\u043b\u044f) )(?P<v>{PERSON})(?![\w-])"
 )
 _OWNER = LazyPattern(
     rf" (?:of|di|de|do|da|del|von|van|f\xfcr|for|pour|para|av|af) (?P<v>{PERSON})(?: (?:is|\xe8|\xe9|est|es|ist|lautet|er|\xe4r))?[ \t]?[:=]?[ \t]"

@@ -41,6 +41,7 @@ SECRETS = [
 PERSONS = [
     ("Il codice fiscale di {} è BRMLVC85R67A794S", "Ludovica Brambati"),
     ("CPR-nummeret 170462-3184 ({}) bliver afvist", "Annelise Bruhn Kjeldgaard"),
+    ("El NIE X1918094D de {} no pasa la validación", "Yolanda Arrizabalaga"),
     ("o cliente {} ligou a reclamar", "Amadeu Quaresma Leitão"),
     ("Mandant {}, wohnhaft in Graz", "Gerfried Hüttenbrenner"),
     ("Ο πελάτης {} δεν λαμβάνει τα email", "Λεωνίδας Χατζηκωνσταντίνου"),
