@@ -22,7 +22,7 @@ def test_the_example_makes_verifies_runs_and_reads(worktree: Path) -> None:
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     said = ended.stdout
-    assert "\ntasks made 2 of 3 features tried\n" in said
+    assert "\ntasks made 2 of 5 features tried\n" in said
     assert "\ntasks that hold 2 of 2\n" in said
     rewards = {
         part.partition(" ")[0]: [float(each) for each in re.findall(r"reward (\S+) ", part)]
