@@ -29,6 +29,7 @@ _PREFIX = re.compile(
 )
 _QUOTED = re.compile(rf"\n{_QUOTE}+([^\n]*)")
 _AFTER, _BEFORE = re.compile(r"\n\+([^\n]*)"), re.compile(r"\n-([^\n]*)")
+_MARKED = re.compile(r"\A\n[+-]|\n[+-][^\n]*\n[+-]")
 _HUNK_AFTER, _HUNK_BEFORE = re.compile(r"\n[+ ]([^\n]*)"), re.compile(r"\n[- ]([^\n]*)")
 _LEADS = (
     r"[> \t]*\d{1,7}(?:\?|[ \t]*[\t|]|[:-]|  )",
@@ -152,9 +153,9 @@ _Kept = Callable[[str], Iterable[tuple[int, int]]]
 def plain_texts(text: str) -> list[PlainText]:
     """Return the lines that have a prefix, without it, in each way they can be read.
 
-    A diff is read twice, as before and as after the change. Quoted lines are read once more with the numbers
-    that they begin with. Colours are removed from all, and where there are some, the whole text without them
-    is one result.
+    A diff is read twice, as before and as after the change, if two lines in a row are marked or the first one
+    is. Quoted lines are read once more with the numbers that they begin with. Colours are removed from all,
+    and where there are some, the whole text without them is one result.
     """
     found: list[PlainText] = []
     given = PlainText(f"\n{text}")
@@ -170,6 +171,8 @@ def plain_texts(text: str) -> list[PlainText]:
     ):
         found.append(lines)
     for each in read:
+        if each is given and not _MARKED.search(each.text):
+            continue
         hunk = "\n@@ -" in each.text
         if "\n+" in each.text:
             found.append(_rest_of_lines(each, _HUNK_AFTER if hunk else _AFTER))

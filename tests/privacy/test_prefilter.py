@@ -153,6 +153,7 @@ def test_every_way_to_set_a_secret_has_a_probe(
 @example({"api_key": "'My-MacBook.local203.12.88.140"}, False, None, False)
 @example({"api_key": "'My-MacBook.local203.12.88.140"}, False, 1, False)
 @example("{\x1b[0mecho Zx81kTq0 | docker login -u a --password-stdin", False, None, False)
+@example("x\n+PASSWORD=Zx81kTq0\\neyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.abc-def_ghi", False, None, False)
 def test_arguments_come_out_the_same_with_and_without_shortcuts(
     value: object, plain: bool, indent: int | None, slashed: bool
 ) -> None:
