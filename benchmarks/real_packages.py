@@ -43,8 +43,10 @@ PACKAGES = (  # the longest first
 TASKS = 15
 
 
-_COUNTS = "tasks", "tried", "deleted", "restored", "restorations", "idle"
-_COUNTS += "faulty", "faults", "shorter", "branches"
+_COUNTS = (
+    *("tasks", "tried", "deleted", "restored", "restorations", "idle"),
+    *("faulty", "faults", "shorter", "branches"),
+)
 
 
 @dataclass
