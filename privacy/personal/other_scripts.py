@@ -15,15 +15,14 @@ def _words_of(capital: str, letters: str) -> str:
     return rf"{capital}{letters}(?:[ -](?:{capital}{letters}|{capital}\.)){{0,3}}"
 
 
-_CYRILLIC_WORDS = _words_of("[А-ЯЁ-ЏҐ]", "[а-яё-џґ’]{1,24}")
-_CAPITALISED_PAIR = {
-    name: rf"{capital}{letters}(?:[ -]{capital}{letters}){{1,3}}"
-    for name, capital, letters in (
-        ("cyrillic", "[А-ЯЁ-ЏҐ]", "[а-яё-џґ’]{1,24}"),
-        ("greek", "[Α-ΩΆΈ-Ώ]", "[α-ωά-ώΐΰϊϋ]{1,24}"),
-    )
-}
-_CYRILLIC_NAME = rf"(?:[А-ЯЁ-ЏҐ]\. ?){{0,2}}{_CYRILLIC_WORDS}(?: [А-ЯЁ-ЏҐ]\.){{0,2}}"
+def _first_and_last_of(capital: str, letters: str) -> str:
+    """Return the pattern of two to four words of a script, none of them an initial."""
+    return rf"{capital}{letters}(?:[ -]{capital}{letters}){{1,3}}"
+
+
+_CYRILLIC = "[А-ЯЁ-ЏҐ]", "[а-яё-џґ’]{1,24}"
+_GREEK = "[Α-ΩΆΈ-Ώ]", "[α-ωά-ώΐΰϊϋ]{1,24}"
+_CYRILLIC_NAME = rf"(?:[А-ЯЁ-ЏҐ]\. ?){{0,2}}{_words_of(*_CYRILLIC)}(?: [А-ЯЁ-ЏҐ]\.){{0,2}}"
 # The words of a label and the pattern of a name, by script.
 _SCRIPTS = (
     (
@@ -34,7 +33,7 @@ _SCRIPTS = (
     ),
     (
         r"(?i:(?<!\w)(?:όνομα|ονοματεπώνυμο|επώνυμο|πελάτης|πελάτισσα|ασθενής|παραλήπτης|αποστολέας|μαθητής|μαθήτρια|φοιτητής|φοιτήτρια|επισκέπτης|ι?γ?ιατρός|υπεύθυνος|επικοινωνία|άτομο επικοινωνίας|συγγραφέας|δικαιούχος|αιτών|αιτούσα|εναγόμενος|ενάγων|ενοικιαστής|ιδιοκτήτης|αγοραστής|πωλητής|υπάλληλος|επιβάτης|κάτοχος|μάρτυρας|δικηγόρος))",
-        _words_of(r"[Α-ΩΆΈ-Ώ]", r"[α-ωά-ώΐΰϊϋ]{1,24}"),
+        _words_of(*_GREEK),
     ),
     (
         r"(?<!\w)(?:שם(?: מלא| פרטי| משפחה| הלקוח| המטופל)?|ה?לקוח(?:ה)?|ה?מטופל(?:ת)?|ה?נמען|לכבוד|ה?שולח|ה?תלמיד(?:ה)?|סטודנט(?:ית)?|ה?אורח(?:ת)?|ה?רופא(?:ה)?|איש קשר|ה?תובע(?:ת)?|ה?נתבע(?:ת)?|ה?עובד(?:ת)?|ה?מחבר(?:ת)?|ה?מבוטח(?:ת)?|ה?שוכר|ה?בעלים|ה?מבקש(?:ת)?)",
@@ -73,8 +72,8 @@ _COMPILED = tuple(
 _BESIDE = tuple(
     (script, LazyPattern(pattern))
     for script, pattern in (
-        (0, rf"{_SCRIPTS[0][0]} (?P<v>{_CAPITALISED_PAIR['cyrillic']})"),
-        (1, rf"{_SCRIPTS[1][0]} (?P<v>{_CAPITALISED_PAIR['greek']})"),
+        (0, rf"{_SCRIPTS[0][0]} (?P<v>{_first_and_last_of(*_CYRILLIC)})"),
+        (1, rf"{_SCRIPTS[1][0]} (?P<v>{_first_and_last_of(*_GREEK)})"),
         (6, rf"(?:{_SCRIPTS[6][0]})?(?P<v>{_SCRIPTS[6][1].replace('{1,3}', '{1,2}')})(?=先生|女士|小姐)"),
         (
             7,
@@ -92,6 +91,10 @@ _NO_NAME = LazyPattern(
 )
 
 
+_SEARCHED = (
+    *zip(_ALPHABETS, _COMPILED, strict=True),
+    *((_ALPHABETS[script], pattern) for script, pattern in _BESIDE),
+)
 _LABELS = tuple(LazyPattern(label) for label, _ in _SCRIPTS)
 _NAMES = tuple(LazyPattern(rf"(?:{name})") for _, name in _SCRIPTS)
 
@@ -111,10 +114,7 @@ def is_name_cell(label: str, value: str) -> bool:
 def find_names_in_other_scripts(view: TextView) -> Iterator[Span]:
     """Find names behind a label, or beside a role or a title, in their own script."""
     text = view.text
-    for alphabet, pattern in (
-        *zip(_ALPHABETS, _COMPILED, strict=True),
-        *((_ALPHABETS[each], beside) for each, beside in _BESIDE),
-    ):
+    for alphabet, pattern in _SEARCHED:
         if alphabet.search(text):
             for match in pattern.finditer(text):
                 if not _NO_NAME.match(match["v"]):

@@ -37,14 +37,20 @@ _STARTS = {
         (b"secret", "", 0),
         (b"token", "", 0),
         (b"credential", "", 0),
-        (b"key", rf"{_BEFORE_KEY}$", 16),
+        (b"key", f"{_BEFORE_KEY}$", 16),
         *(
-            (each, r"(?=[\w.-]*\\*[\"'`]?\]?[ \t]*[=:])", 0)
-            for each in (b"chiave", b"chave", b"llave", b"klucz", b"schlussel")
-        ),
-        *(
-            (each, r"(?=[\w.-]*\\*[\"'`]?\]?[ \t]*[=:])", 0)
-            for each in (b"schluessel", b"sleutel", b"nyckel", b"anahtar")
+            (each.encode(), r"(?=[\w.-]*\\*[\"'`]?\]?[ \t]*[=:])", 0)
+            for each in [
+                "chiave",
+                "chave",
+                "llave",
+                "klucz",
+                "schlussel",
+                "schluessel",
+                "sleutel",
+                "nyckel",
+                "anahtar",
+            ]
         ),
         (b"auth", r"auth(?:orization|(?![\w\-]))", 0),
         (b"_pat", r"_pat(?![\w\-])", 0),
@@ -105,8 +111,11 @@ def _list_starts(view: TextView) -> list[tuple[int, int]]:
     for word in view.near(_START):
         start, back = _STARTS[word[0]]
         at = word.start()
-        before = start.search(text, max(0, at - back), at) or _ANY_KEY.match(text, at) if back else None
-        if before or (not back and start.match(text, at)):
+        if back:
+            begins = start.search(text, max(0, at - back), at) or _ANY_KEY.match(text, at)
+        else:
+            begins = start.match(text, at)
+        if begins:
             found.append(word.span())
     return found
 
@@ -347,12 +356,10 @@ def _is_set_alone(text: str, start: int, end: int) -> bool:
 
     Pairs have blanks between, or commas behind the host and port of a connection.
     """
-    head = text.rfind("\n", max(0, start - 200), start) + 1
-    behind = text[end : end + 1]
-    last = behind in ("", "\n", "\r")
     if _is_of_pairs(text, start, end):
         return True
-    if not last:
+    head, behind = text.rfind("\n", max(0, start - 200), start) + 1, text[end : end + 1]
+    if behind not in ("", "\n", "\r"):
         return _CONNECTION.search(text, head, start) is not None and behind in (",", '"', "'")
     alone = _LINE_HEAD.fullmatch(text, head, start) is not None
     return alone and _is_among_settings(text, head, end + (text[end : end + 1] == "\r"))

@@ -67,9 +67,12 @@ def _is_login(value: str) -> bool:
     return is_password(value) or is_random(value) or is_joined_words(value)
 
 
+_OF_DOCUMENTS = COMMON_WORDS | LABELS
+
+
 def _is_no_label(value: str) -> bool:
     """Tell whether a value is none of the words that documents put for a password."""
-    return is_given(value) and value.lower() not in LABELS | COMMON_WORDS and not value.isdigit()
+    return is_given(value) and value.lower() not in _OF_DOCUMENTS and not value.isdigit()
 
 
 def _is_phrase(value: str) -> bool:

@@ -84,11 +84,12 @@ _LABELLED_CODE = LazyPattern(
 _LOGIN_WORDS = r"creds?|credentials?|log[ -]?in|logon|sign[ -]?in|zugang(?:sdaten)?|anmeldedaten|identifiants?|credencial(?:es)?|credenziali|credenciais|acceso|accesso|acesso|acc\xe8s|inloggegevens|inloggning"
 
 
+_KNOWN = COMMON_WORDS | SETTING_WORDS | LABELS
+
+
 def _is_no_word(value: str) -> bool:
     """Tell whether what stands behind a user's name and a slash is no word of a sentence or of a path."""
-    return (
-        is_given(value) and not value.isdigit() and value.lower() not in COMMON_WORDS | SETTING_WORDS | LABELS
-    )
+    return is_given(value) and not value.isdigit() and value.lower() not in _KNOWN
 
 
 _USER_FIELDS = r"(?:user(?:[ _-]?name)?|usr|uid|login|account|e-?mail|benutzer(?:name)?|usuario|utilisateur|utente|gebruiker|uzytkownik)"
@@ -126,20 +127,16 @@ _ACCOUNTS = r"admin|administrator|root|pi|ubuntu|debian|centos|ec2-user|postgres
 
 
 _NAME_IN_CODE = re.compile(r"[A-Z]+|[A-Za-z]+(?:_[A-Za-z]+)+")
+_ACCOUNT_OR_RIGHT = re.compile(
+    rf"(?i)(?:{_ACCOUNTS}|owner|member|reader|writer|author|anonym\w*|public|private|moderator|developer|maintainer|contributor|superuser|staff)s?"
+)
 
 
 def _is_no_account(value: str) -> bool:
     """Tell whether what stands behind the name of an account is neither another one nor a word for a right."""
-    if _NAME_IN_CODE.fullmatch(value):
+    if _NAME_IN_CODE.fullmatch(value) or _ACCOUNT_OR_RIGHT.fullmatch(value):
         return False
-    return (
-        _is_no_word(value)
-        and re.fullmatch(
-            rf"(?i)(?:{_ACCOUNTS}|owner|member|reader|writer|author|anonym\w*|public|private|moderator|developer|maintainer|contributor|superuser|staff)s?",
-            value,
-        )
-        is None
-    )
+    return _is_no_word(value)
 
 
 DETECTORS: tuple[Detector, ...] = (
