@@ -9,6 +9,7 @@ from tracemill.agreement.files.file_text import FileText
 from tracemill.harnesses.core.vocabulary import Operation
 
 _WORD = re.compile(r"[^\W_]+")
+_OF_COMMANDS = ("run", "line", "raw", "outside")
 _SCRATCH = re.compile(
     r"^(?:/tmp/.*|(?:.*/)?(?:repro|replicate|scratch|debug|try_|tmp|temp_)[\w-]*\.\w+)$", re.I
 )
@@ -36,6 +37,11 @@ class ActionEffect:
     proven: bool = False
     wrote: str = ""
     after: FileText | None = None
+
+    @property
+    def edited_file(self) -> str:
+        """Return the only file that an editing tool reads and writes, "" for other calls."""
+        return "" if self.effect[0] in _OF_COMMANDS else self.wrote
 
 
 def list_effect(path: str, flags: str = "") -> ActionEffect:

@@ -4,6 +4,7 @@ Each level has a key; equal keys on one level imply equal keys on all levels aft
 so that votes can be counted again from stored rows.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -62,7 +63,8 @@ def ladder_keys(action: Action, world: EnvironmentState) -> ActionKeys:
 
     Finishing is one class and asking another, equal on every level from canonical on; with an answer that a
     call hands in, or a question that it asks, from intent on. Neighbouring calls that only read, or of
-    tools that no harness knows, count in any order; others are a sequence.
+    tools that no harness knows, count in any order, and so do edits of different files; others are
+    a sequence.
     """
     exact = exact_key(action)
     form = canonicalize_action(action, world.tools, world.cwd, world.harness)
@@ -78,17 +80,14 @@ def ladder_keys(action: Action, world: EnvironmentState) -> ActionKeys:
     if len(done) == 1:
         return _single_effect_keys(exact, form.key, *done[0], world)
     effects, flags = tuple([effect for effect, _ in done]), [flag for _, flag in done]
-    ordered = [flag and effect.operation != Operation.OTHER for effect, flag in done]
     work = [each for each in done if not each[0].setup] or done
     effect_keys = [repr(effect.effect) for effect in effects]
-    work_ordered = [flag and effect.operation != Operation.OTHER for effect, flag in work]
-    intent_keys = [repr(effect.intent) for effect, _ in work]
     action_class = _class_of(work)
     return ActionKeys(
         exact,
         form.key,
-        f"{action_class}:{digest(*order_canonical_keys(effect_keys, ordered))}",
-        f"{action_class}:{digest(*order_canonical_keys(intent_keys, work_ordered))}",
+        f"{action_class}:{digest(*_in_order(done, effect_keys))}",
+        f"{action_class}:{digest(*_in_order(work, [repr(effect.intent) for effect, _ in work]))}",
         action_class,
         effects,
         frozenset(effect_keys),
@@ -117,8 +116,32 @@ def _single_effect_keys(
     )
 
 
+def _in_order(done: Sequence[tuple[ActionEffect, bool]], keys: Sequence[str]) -> Sequence[str]:
+    """Return the keys of effects, sorted where their order makes no difference.
+
+    It makes none between effects that only read or are of tools that no harness knows, nor where each effect
+    edits a file of its own.
+    """
+    if _edits_apart(done):
+        return sorted(keys)
+    return order_canonical_keys(
+        keys, [changes and effect.operation != Operation.OTHER for effect, changes in done]
+    )
+
+
+def _edits_apart(done: Sequence[tuple[ActionEffect, bool]]) -> bool:
+    """Return whether each effect edits a file of its own."""
+    edited = [effect.edited_file for effect, _ in done]
+    return all(edited) and len(set(edited)) == len(edited)
+
+
 def _class_of(work: Sequence[tuple[ActionEffect, bool]]) -> str:
-    """Return the operation of the first effect that changes something, else the first by name."""
+    """Return the operation of the first effect that changes something, else the first by name.
+
+    Of edits of different files it is to edit, if one of them edits.
+    """
+    if _edits_apart(work):
+        return max([str(effect.operation) for effect, _ in work])
     for effect, flag in work:
         if flag or effect.mutating:
             return str(effect.operation)
@@ -127,6 +150,26 @@ def _class_of(work: Sequence[tuple[ActionEffect, bool]]) -> str:
 
 def in_ladder_dead_zone(one: ActionKeys, other: ActionKeys) -> bool:
     """Return whether two actions share an intent, or one does part of what the other does."""
-    if one.intent == other.intent:
+    return one.intent == other.intent or is_ladder_part_either_way(one, other)
+
+
+def is_ladder_part_either_way(one: ActionKeys, other: ActionKeys) -> bool:
+    """Return whether one of two actions does only some of what the other does."""
+    return _is_part(one, other) or _is_part(other, one)
+
+
+def _is_part(one: ActionKeys, other: ActionKeys) -> bool:
+    """Return whether an action does only some of what another does.
+
+    That is by effect, or by intent where it only reads, with tools that a harness knows: two edits of a file
+    are not the same for being of that file, and the intent of an unknown tool is its name alone.
+    """
+    if not one.parts or not other.parts:
+        return False
+    if one.parts <= other.parts:
         return True
-    return bool(one.parts and other.parts) and (one.parts <= other.parts or other.parts <= one.parts)
+    done, more = (
+        Counter(effect.intent for effect in keys.effects if not effect.setup) for keys in (one, other)
+    )
+    known = all(effect.operation != Operation.OTHER for effect in one.effects)
+    return one.reading and known and done.total() > 0 and done < more

@@ -9,6 +9,8 @@ from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
 
 _CD_OPERATORS = frozenset({"", "&&", ";"})
 """Operators before and after which a `cd` runs in the shell itself."""
+_NO_CHANGE = frozenset({"time", "{", "}"})
+"""Keywords around commands that do the same without them."""
 _MOVES = (("cd",), ("pushd",), ("popd",), ("chdir",))
 
 
@@ -51,7 +53,8 @@ def _walk(line: str, cwd: str | None) -> tuple[tuple[PlacedCommand, ...], str] |
             continue
         joiner = skipped if skipped is not None and command.joiner == "&&" else command.joiner
         joiner, skipped = joiner if placed else "", None
-        placed.append(PlacedCommand(folder, replace(command, joiner=joiner)))
+        keywords = tuple([word for word in command.keywords if word not in _NO_CHANGE])
+        placed.append(PlacedCommand(folder, replace(command, joiner=joiner, keywords=keywords)))
         if command.argv[:1] in _MOVES:
             folder = f"$({' '.join(command.argv)})"
     return tuple(placed) or (PlacedCommand(folder, SimpleCommand(("cd", folder))),), folder

@@ -34,6 +34,8 @@ from tracemill.harnesses.shell.program_tables import SUBMIT_COMMANDS
 
 _SHOWERS = ("cat", "head", "less", "more", "nl")
 _LINES = re.compile(r"'?\d+(?:,(?:\d+|\$))? ?p'?")
+_GROUP = re.compile(r"\s*\((?!\()(?P<line>[^()]*)\)\s*")
+"""A line that is one subshell."""
 _PRINTERS = (("echo",), ("printf",), ())
 _FILTERS = (("grep",), ("tee",))
 _AFTER_TESTS = (("tail",), ("head",), ("cat",), *_FILTERS)
@@ -48,7 +50,8 @@ def build_command_effects(line: str, cwd: str | None) -> tuple[ActionEffect, ...
     """
     placed = place_commands(line, cwd)
     if placed is None:
-        return (_unreadable(line, cwd),)
+        inner = _GROUP.fullmatch(line)
+        return build_command_effects(inner["line"], cwd) if inner else (_unreadable(line, cwd),)
     if placed[0].command.argv[:2] in SUBMIT_COMMANDS:
         return (ActionEffect(Operation.FINISH, ("finish",), ("finish",), True),)
     if len(placed) == 1 and (inner := unwrap_operation_line(placed[0].command)) is not None:

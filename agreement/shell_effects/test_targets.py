@@ -18,6 +18,8 @@ _NAMED = re.compile(r"(?!/usr/bin/|/bin/)[\w.~/-]*/|python(?!3?$)")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*\+?=")
 _PYTHON = re.compile(r"python[\d.]*")
 _SAME_RUNNER = {"py.test": "pytest", "gradlew": "gradle", "mvnw": "mvn"}
+_SCRIPTS = frozenset({"npm", "pnpm", "yarn", "bun"})
+"""Programs whose `run test` is `test`."""
 _PATH = re.compile(r"[\w./@+-]+(?:::[\w:.\[\]-]+)?")
 
 
@@ -36,7 +38,7 @@ def build_test_effect(argv: tuple[str, ...], folder: str, assignments: tuple[str
     variables = sorted((*assignments, *(word for word in before if _VARIABLE.match(word))))
     selected: set[Any] = set()
     files: set[str] = set()
-    rest = list(words[1:])
+    rest = list(words[2:] if runner in _SCRIPTS and words[1:2] == ("run",) else words[1:])
     while rest:
         word = rest.pop(0)
         if runner == "cargo" and word in _PACKAGE and rest:

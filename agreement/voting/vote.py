@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tracemill.agreement.equivalence.agreement_level import AgreementLevel, find_agreement_level
-from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
+from tracemill.agreement.equivalence.ladder import ActionKeys, is_ladder_part_either_way, ladder_keys
 from tracemill.agreement.equivalence.student_action import student_action_keys
 from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.voting.labels import (
@@ -22,7 +22,7 @@ from tracemill.records.pair import Vote
 from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import TraceState
 
-VOTE_VERSION = 9
+VOTE_VERSION = 10
 """Raise it when the same replies at a step give another verdict."""
 
 
@@ -32,7 +32,8 @@ class VoteResult:
 
     `chosen` is set where the verdict is `pair`. `n_agreeing` and `families` describe the votes for the
     leading action whatever the verdict; `level` is where they agree, None if no action leads. `votes` has
-    a row for every reply.
+    a row for every reply; `parts` are the keys of actions of which one does only some of what the student's
+    does, or the other way round.
     """
 
     verdict: Verdict
@@ -41,6 +42,7 @@ class VoteResult:
     n_agreeing: int
     families: tuple[str, ...]
     level: AgreementLevel | None = None
+    parts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,10 @@ def tally_votes(
         _vote(ballot, ballot.keys.at(policy.level), own, id(ballot) in agreeing, state) for ballot in ballots
     )
     level = find_agreement_level([ballot.keys for ballot in backers]) if backers else None
-    return VoteResult(label.verdict, chosen, votes, len(backers), families, level)
+    parts = frozenset(
+        ballot.keys.at(policy.level) for ballot in counted if is_ladder_part_either_way(ballot.keys, student)
+    )
+    return VoteResult(label.verdict, chosen, votes, len(backers), families, level, parts)
 
 
 def vote_of_reply(reply: TeacherReply, known: ActionKeys) -> ValidVote:

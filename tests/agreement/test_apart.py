@@ -56,6 +56,8 @@ def test_lines_apart_on_every_rung_but_intent(one: str, other: str) -> None:
     ("one", "other"),
     [
         ("git commit -m x", "git commit --amend -m x"),
+        ("(cd /other && pytest a.py)", "pytest a.py"),
+        ("cp a b; sed -i s/x/y/ a", "cat a"),
         ("git commit -m x", "git commit --dry-run -m x"),
         ("git apply x.patch", "git apply --check x.patch"),
     ],

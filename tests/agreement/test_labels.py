@@ -200,7 +200,10 @@ def test_a_part_of_a_batch_of_calls_makes_no_pair() -> None:
         ((act("mcp__x", a=1),), (act("mcp__x", a=2), act("mcp__x", a=3)), "dead_zone"),
         ((act("mcp__x", a=2), act("mcp__x", a=3)), (act("mcp__x", a=1),), "pair"),  # more of it
         ((act("mcp__x", a=1),), (act("mcp__y"), act("mcp__z")), "pair"),
-        ((PART,), (READ, TEST), "pair"),  # to read less may be better
+        ((PART,), (READ, TEST), "dead_zone"),  # a part by intent, with another tool or form
+        ((READ, TEST), (PART,), "dead_zone"),
+        ((EDIT_2, TEST), (EDIT,), "pair"),  # another edit of the file
+        ((TEST,), (READ, EDIT), "pair"),
     ],
 )
 def test_doing_less_of_the_same_is_not_better(

@@ -64,6 +64,15 @@ def edit(old: str, new: str) -> Action:
 
 
 SAME_EFFECT = [
+    (bash("grep -rn foo src"), bash("grep --recursive --line-number foo src")),
+    (bash("pytest -q tests/a.py"), bash("time pytest -q tests/a.py")),
+    (bash("pytest -q tests/a.py"), bash("(cd /repo && pytest -q tests/a.py)")),
+    (bash("npm test"), bash("npm run test")),
+    (bash("yarn test a"), bash("yarn run test a")),
+    (
+        both(edit("y = x", "y = 1"), act("Write", file_path="/repo/b.py", content="b")),
+        both(act("Write", file_path="/repo/b.py", content="b"), edit("y = x", "y = 1")),
+    ),
     (bash("rg -n 'foo|bar' src"), bash("grep -rnE 'foo|bar' src/")),
     (act("Grep", pattern="foo", output_mode="content"), bash("rg foo")),
     (act("Glob", pattern="**/*.py"), bash("find . -name '*.py' -type f")),

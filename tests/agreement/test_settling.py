@@ -304,7 +304,6 @@ FINISH = plain("finish")
         ([L0, L0, L2], FAR, L2, VotePolicy(level="exact", far=False)),
         # a third tells them apart
         ([FAR, FAR], FINISH, L0, STRICT),
-        ([L2, L3], known("search", search("/"), LINES[0]), L0, VotePolicy()),
         (
             [replace(L2, exact="!")] * 2 + [WITH_CD] * 2,
             known("read", CD),
