@@ -14,11 +14,15 @@ DISPUTED = frozenset(("no_agreement", "dead_zone"))
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Another action than the agent's that `teachers` voted for."""
+    """Another action than the agent's that `teachers` voted for.
+
+    `is_part` is True if one of the two does only some of what the other does.
+    """
 
     key: str
     action: Action
     teachers: tuple[str, ...]
+    is_part: bool = False
 
 
 def proposals_of(result: VoteResult, replies: Sequence[TeacherReply]) -> list[Proposal]:
@@ -34,10 +38,20 @@ def proposals_of(result: VoteResult, replies: Sequence[TeacherReply]) -> list[Pr
         if vote.counted and vote.key != "student" and vote.request_key in acted:
             by_key.setdefault(vote.key, []).append(vote)
     found = [
-        Proposal(key, min((acted[vote.request_key] for vote in votes), key=_size), _names(votes))
+        Proposal(
+            key,
+            min((acted[vote.request_key] for vote in votes), key=_size),
+            _names(votes),
+            key in result.parts,
+        )
         for key, votes in by_key.items()
     ]
     return sorted(found, key=lambda each: rank_proposal(len(each.teachers), each.action, each.key))
+
+
+def judged_proposal(proposals: Sequence[Proposal]) -> Proposal | None:
+    """Return the proposal that a judge compares with the agent's action; None if all are parts of one."""
+    return next((each for each in proposals if not each.is_part), None)
 
 
 def rank_proposal(votes: int, action: Action, key: str) -> tuple[int, int, str]:

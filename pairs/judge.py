@@ -24,6 +24,7 @@ ORDERS = ("proposal first", "agent first")
 AGENTS, NEITHER = "the judge prefers the agent's action", "the judge prefers neither"
 UNMEASURED, OWN_FAMILY = "the judge's precision is not measured", "the judge has the agent's model family"
 BY_CHANCE = "the judge is not known to be better than chance"
+ALL_PARTS = "each proposal does some of the agent's action, or the agent some of it"
 BY_ORDER, NO_ANSWER = "the judge's answer depends on the order", "no answer of the judge"
 _CHANCE = 0.5
 _LETTER = re.compile(r"\W*([ABN])\b")

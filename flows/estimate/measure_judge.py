@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tracemill.agreement.equivalence.ladder import is_ladder_part_either_way
 from tracemill.evaluate.table.recorded_states import TableState, read_table
 from tracemill.evaluate.table.rules import VOTERS, product_label_rule
 from tracemill.evaluate.table.student_draws import TableVotes, draw_students, may_be_asked
@@ -139,7 +140,11 @@ def judge_cases(path: Path, judge_family: str) -> Iterator[JudgeCase]:
             own = panel.own.at(level)
             names = [vote.keys.at(level) for vote in panel.votes]
             actions = [acts[state.state_id, model] for model in panel.voters]
-            places = [at for at, name in enumerate(names) if name != own]
+            places = [
+                at
+                for at, vote in enumerate(panel.votes)
+                if names[at] != own and not is_ladder_part_either_way(vote.keys, panel.own)
+            ]
             if not places:
                 continue
             best = min(places, key=lambda at: rank_proposal(names.count(names[at]), actions[at], names[at]))

@@ -14,7 +14,7 @@ from tracemill.flows.labeling.label_shard import (
 from tracemill.flows.labeling.vote_policy import build_vote_policy
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
-from tracemill.pairs.disagreements import proposals_of
+from tracemill.pairs.disagreements import judged_proposal, proposals_of
 from tracemill.pairs.judge import (
     JUDGE_VERSION,
     ORDERS,
@@ -118,6 +118,7 @@ def _disputed(work: Workspace, batch: TraceBatch, asking: "AskSession", judge: J
         for step in voted_steps(item, by_step, policy):
             if not may_judge(judge, step.state.step.family):
                 continue
-            for proposal in proposals_of(step.result, step.answers)[:1]:
+            proposal = judged_proposal(proposals_of(step.result, step.answers))
+            if proposal is not None:
                 question = questions[str(step.state.step_id)]
                 yield JudgedStep(question, proposal.action, step.state.student_action)

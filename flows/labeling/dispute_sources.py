@@ -7,8 +7,8 @@ from typing import Any
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.judge_setup import judge_fingerprint, judge_of
 from tracemill.flows.labeling.label_shard import DisputeSource, VotedStep
-from tracemill.pairs.disagreements import Proposal
-from tracemill.pairs.judge import Judge, judge_pair
+from tracemill.pairs.disagreements import Proposal, judged_proposal
+from tracemill.pairs.judge import ALL_PARTS, Judge, judge_pair
 from tracemill.pairs.verified import StepEnvironment, step_environment, verified_pair
 from tracemill.records.pair import DPOPair
 from tracemill.records.reply import TeacherReply
@@ -24,8 +24,11 @@ class JudgeSource:
     def pair_of(
         self, step: VotedStep, proposals: Sequence[Proposal], replies: Sequence[TeacherReply]
     ) -> tuple[DPOPair | None, str]:
-        """Return the pair of the first proposal, or why there is none."""
-        return judge_pair(step.state, step.presentation, proposals[0], replies, self.judge)
+        """Return the pair of the first proposal that is no part, or why there is none."""
+        proposal = judged_proposal(proposals)
+        if proposal is None:
+            return None, ALL_PARTS
+        return judge_pair(step.state, step.presentation, proposal, replies, self.judge)
 
 
 @dataclass(frozen=True, slots=True)
