@@ -146,20 +146,23 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     figures = [tally.figures(share) for tally, share in zip(tallies, shares, strict=True)]
     cap = None if settings.budget is None else float(settings.budget.max_total_usd)
     total = _total(figures, tallies, settings.replay.concurrency)
-    pairs = forecast.by_share()
-    if settings.gate.share >= 1:
-        pairs = _priced_like(pairs, total)
+    pairs = _priced_like(forecast.by_share(), total, forecast.usd_of(asked))
     judge = _judge_text(settings, work, asked, sizes, book)
     hints, learned = estimate_workspace_hints(settings, work, book), forecast.belief().asked
     return Estimate(tuple(figures), total, shares, cap, later, pairs, learned, judge, hints, no_room)
 
 
-def _priced_like(pairs: tuple[ExpectedPairs, ...], total: CostFigures) -> tuple[ExpectedPairs, ...]:
-    """Return the expected pairs at shares of the total cost, which includes cached answers at their price."""
-    if not total.calls or not total.usd_early:
+def _priced_like(
+    pairs: tuple[ExpectedPairs, ...], total: CostFigures, asked_usd: float
+) -> tuple[ExpectedPairs, ...]:
+    """Return the expected pairs at shares of the total cost, which includes cached answers at their price.
+
+    `asked_usd` is what the forecast expects for the steps that `total` is of.
+    """
+    if not total.calls or not total.usd_early or not asked_usd:
         return pairs
-    full_usd = total.usd_early * (total.calls + total.bought) / total.calls
-    return tuple(replace(each, usd=each.share * full_usd) for each in pairs)
+    dearer = total.usd_early * (total.calls + total.bought) / total.calls / asked_usd
+    return tuple(replace(each, usd=each.usd * dearer) for each in pairs)
 
 
 def _judge_text(

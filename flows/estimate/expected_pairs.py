@@ -1,6 +1,6 @@
 """Expect how many pairs a share of the full cost gives, by what the gate believes of every step."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,10 @@ class PairForecast:
     def add(self, questions: Sequence[Question], shown: Sequence[ShownTrace]) -> None:
         """Add the steps of a batch."""
         self._steps += self._gate.value(questions, shown)
+
+    def usd_of(self, steps: Collection[str]) -> float:
+        """Return the expected cost of asking at these steps."""
+        return sum(step.expected_usd for step in self._steps if step.facts.step_id in steps)
 
     def by_share(self) -> tuple[ExpectedPairs, ...]:
         """Return the expected pairs at each share of the cost: explored steps, then the best ones."""

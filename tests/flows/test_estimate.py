@@ -271,3 +271,10 @@ def test_what_a_replay_refuses_an_estimate_and_a_dry_run_refuse_before_they_writ
             with pytest.raises(ConfigError, match=said):
                 command(settings_of(workspace, **table))
     assert (requests.read_bytes() if requests.exists() else None) == before
+
+
+def test_the_whole_cost_is_the_same_whatever_share_is_to_be_spent(workspace: Path) -> None:
+    every = estimate_cost(settings_of(workspace)).by_share
+    some = estimate_cost(settings_of(workspace, gate={"share": 0.3})).by_share
+    assert [each.share for each in some] == [0.1, 0.25, 0.3, 0.5, 0.75, 1.0]
+    assert some[-1].usd == pytest.approx(every[-1].usd, rel=0.1)
