@@ -135,7 +135,7 @@ def iter_recorded_table(path: Path) -> Iterator[RecordedState | BrokenRow]:
             yield _row(line, number, prefixes)
     except (OSError, EOFError, zlib.error) as error:
         raise TeacherError(
-            f"{path} cannot be read ({error})", "a table of recorded answers", "correct `path`"
+            f"{path} cannot be read ({error})", "a table of recorded answers", "name another file"
         ) from None
 
 
@@ -153,8 +153,10 @@ def _row(line: bytes, number: int, prefixes: Mapping[str, str]) -> RecordedState
         return BrokenRow(number, f"no {missing[0]}")
     try:
         return _state(row, prefixes)
+    except KeyError as error:
+        return BrokenRow(number, f"{str(error)[:60]} is missing, or not in a prefix file beside the table")
     except _FAULTS as error:
-        return BrokenRow(number, f"{type(error).__name__}: {str(error)[:60]}")
+        return BrokenRow(number, f"of another form ({str(error)[:60]})")
 
 
 def _json_of(line: bytes) -> Any:

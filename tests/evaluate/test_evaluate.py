@@ -190,12 +190,16 @@ def test_what_is_broken_is_counted_and_the_rest_is_used(tmp_path: Path) -> None:
         "no JSON": 1,
         "no messages": 1,
         "no answer that can be read": 1,
-        "KeyError: 'role'": 1,
+        "'role' is missing, or not in a prefix file beside the table": 1,
         "answer of gpt-a": 1,
         "no object": 3,
         "state_id of an earlier line": 1,
     }
-    assert found.examples[:3] == ("line 4: no JSON", "line 5: no messages", "line 7: KeyError: 'role'")
+    assert found.examples[:3] == (
+        "line 4: no JSON",
+        "line 5: no messages",
+        "line 7: 'role' is missing, or not in a prefix file beside the table",
+    )
     with pytest.raises(SourceError, match="no usable state"):
         read_table(write(tmp_path / "none.jsonl", lines[:3]))
 
