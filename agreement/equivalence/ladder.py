@@ -81,13 +81,15 @@ def ladder_keys(action: Action, world: EnvironmentState) -> ActionKeys:
         return _single_effect_keys(exact, form.key, *done[0], world)
     effects, flags = tuple([effect for effect, _ in done]), [flag for _, flag in done]
     work = [each for each in done if not each[0].setup] or done
+    apart = _edits_apart(work)
     effect_keys = [repr(effect.effect) for effect in effects]
-    action_class = _class_of(work)
+    intent_keys = [repr(effect.intent) for effect, _ in work]
+    action_class = _class_of(work, apart)
     return ActionKeys(
         exact,
         form.key,
-        f"{action_class}:{digest(*_in_order(done, effect_keys))}",
-        f"{action_class}:{digest(*_in_order(work, [repr(effect.intent) for effect, _ in work]))}",
+        f"{action_class}:{digest(*_in_order(done, effect_keys, apart and len(work) == len(done)))}",
+        f"{action_class}:{digest(*_in_order(work, intent_keys, apart))}",
         action_class,
         effects,
         frozenset(effect_keys),
@@ -116,13 +118,13 @@ def _single_effect_keys(
     )
 
 
-def _in_order(done: Sequence[tuple[ActionEffect, bool]], keys: Sequence[str]) -> Sequence[str]:
+def _in_order(done: Sequence[tuple[ActionEffect, bool]], keys: Sequence[str], apart: bool) -> Sequence[str]:
     """Return the keys of effects, sorted where their order makes no difference.
 
     It makes none between effects that only read or are of tools that no harness knows, nor where each effect
-    edits a file of its own.
+    edits a file of its own (`apart`).
     """
-    if _edits_apart(done):
+    if apart:
         return sorted(keys)
     return order_canonical_keys(
         keys, [changes and effect.operation != Operation.OTHER for effect, changes in done]
@@ -135,12 +137,12 @@ def _edits_apart(done: Sequence[tuple[ActionEffect, bool]]) -> bool:
     return all(edited) and len(set(edited)) == len(edited)
 
 
-def _class_of(work: Sequence[tuple[ActionEffect, bool]]) -> str:
+def _class_of(work: Sequence[tuple[ActionEffect, bool]], apart: bool) -> str:
     """Return the operation of the first effect that changes something, else the first by name.
 
     Of edits of different files it is to edit, if one of them edits.
     """
-    if _edits_apart(work):
+    if apart:
         return max([str(effect.operation) for effect, _ in work])
     for effect, flag in work:
         if flag or effect.mutating:
@@ -168,8 +170,9 @@ def _is_part(one: ActionKeys, other: ActionKeys) -> bool:
         return False
     if one.parts <= other.parts:
         return True
+    if not one.reading or any(effect.operation == Operation.OTHER for effect in one.effects):
+        return False
     done, more = (
         Counter(effect.intent for effect in keys.effects if not effect.setup) for keys in (one, other)
     )
-    known = all(effect.operation != Operation.OTHER for effect in one.effects)
-    return one.reading and known and done.total() > 0 and done < more
+    return done.total() > 0 and done < more
