@@ -294,6 +294,7 @@ WITH_CD = known("read", CD, LINES[3])
 ROOT, SRC = SEARCHES
 LIB, RUN = known("search", search("/lib")), known("run", MAKE, decisive=False)
 FINISH = plain("finish")
+RUNS = [ActionEffect(Operation.RUN_TEST, ("test", n), ("test", "/a.py"), True) for n in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -304,6 +305,12 @@ FINISH = plain("finish")
         ([L0, L0, L2], FAR, L2, VotePolicy(level="exact", far=False)),
         # a third tells them apart
         ([FAR, FAR], FINISH, L0, STRICT),
+        (  # the third does what the student does, and more
+            [known("search", search("/"), each) for each in RUNS[1:]],
+            known("run_test", RUNS[0]),
+            known("search", search("/"), RUNS[0]),
+            VotePolicy(),
+        ),
         (
             [replace(L2, exact="!")] * 2 + [WITH_CD] * 2,
             known("read", CD),
