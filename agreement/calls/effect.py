@@ -40,8 +40,8 @@ class ActionEffect:
 
     @property
     def edited_file(self) -> str:
-        """Return the only file that an editing tool reads and writes, "" for other calls."""
-        return "" if self.effect[0] in _OF_COMMANDS else self.wrote
+        """Return the only file that an editing tool reads and writes, "" for other calls and moves."""
+        return "" if self.effect[0] in _OF_COMMANDS or "moved" in self.intent else self.wrote
 
 
 def list_effect(path: str, flags: str = "") -> ActionEffect:

@@ -71,6 +71,14 @@ def test_patches_under_other_anchors_are_other_edits_of_one_file(there: Environm
     assert in_ladder_dead_zone(one, other)
 
 
+def test_only_edits_that_do_not_meet_have_no_order() -> None:
+    apart = ("*** Update File: a.py\n@@\n-x\n+y", "*** Update File: b.py\n@@\n-x\n+y")
+    moved = ("*** Update File: a.py\n*** Move to: b.py\n@@\n-x\n+y", apart[1])
+    for parts, same in ((apart, True), (moved, False)):
+        one, other = (ladder_keys(tool("\n".join(order)), BLIND) for order in (parts, parts[::-1]))
+        assert (one.effect == other.effect) == same
+
+
 def test_a_patch_is_read_file_by_file() -> None:
     text = patch(
         "*** Add File: n.py\n+x\n+\n*** Delete File: o.py\n"
